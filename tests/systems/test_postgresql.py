@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.postgresql import VERSION_MIN, postgresql_of
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program.postgresql import Account, Programs
 from ascar.space import ChangeCost, Guarantee
@@ -21,6 +21,7 @@ from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.postgresql import PostgreSQL
 from ascar.systems.postgresql.server import PostgresServer
+from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 
@@ -33,7 +34,7 @@ PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 def _installed() -> bool:
     try:
         Account.of(None)
-        return Programs.find().major >= 14
+        return Programs.find().major >= VERSION_MIN
     except EnvironmentLacks:
         return False
 
@@ -87,15 +88,54 @@ def test_the_catalogue_is_what_the_server_says(target: PostgreSQL) -> None:
     columns = "name, context, boot_val, coalesce(unit, ''), coalesce(array_to_string(enumvals, ','), '')"
     rows = target._server.ask(f"SELECT {columns} FROM pg_settings").splitlines()
     told = {row.split("|")[0]: row.split("|")[1:] for row in rows if row.count("|") == 4}
-    for name, setting in postgresql().items():
-        if name not in told:
-            continue
+    known = tuple(settings_here(target._programs))
+    assert len(known) >= 100
+    for setting in known:
+        name = setting.name
         context, default, unit, values = told[name]
         assert setting.context == context, name
         if name not in ("effective_io_concurrency", "max_wal_size", "min_wal_size", "wal_buffers"):
             assert setting.value(default, unit) == setting.default, name
         if setting.kind == "choice":
             assert set(setting.values) <= set(values.split(",")), name
+
+
+def test_newer_versions_have_more_settings_and_other_defaults() -> None:
+    names = {version: set(postgresql_of(version)) for version in (15, 16, 17, 18, 19)}
+    assert names[15] < names[16] < names[17] < names[18] == names[19]
+    assert "io_method" in names[18] - names[17]
+    assert [postgresql_of(version)["effective_io_concurrency"].default for version in (17, 18, 19)] == [
+        1,
+        16,
+        16,
+    ]
+    assert postgresql_of(17)["autovacuum_max_workers"].cost is ChangeCost.APP_RESTART
+    assert postgresql_of(18)["autovacuum_max_workers"].cost is ChangeCost.DYN_APP
+    assert all(one.newer == {} for one in postgresql_of(18).values())
+
+
+@pytest.mark.parametrize("version", [15, 16, 17, 18])
+def test_every_setting_of_a_version_is_a_parameter_of_its_default(version: int) -> None:
+    for setting in postgresql_of(version).values():
+        parameter = setting.parameter()
+        assert parameter.default == setting.default, setting.name
+    space = postgresql_space("wide", postgresql_of(version).values(), 100, 4 << 30)
+    space.validate(space.default())
+
+
+def test_values_that_the_server_was_not_built_for_are_left_out(tmp_path: Path) -> None:
+    server = tmp_path / "postgres"
+    server.write_text(
+        """#!/bin/sh
+[ "$1" != --version ] || exec echo "postgres (PostgreSQL) 18.1"
+[ "$1" != --describe-config ] || exec printf 'io_method\\t\\nwal_compression\\t\\nwal_sync_method\\t\\n'
+echo "FATAL:  invalid value for parameter" >&2
+[ "$2" = wal_sync_method ] || echo "HINT:  Available values: worker, sync, pglz, on, off." >&2
+"""
+    )
+    server.chmod(0o755)
+    found = {one.name: one.values for one in settings_here(Programs(tmp_path, "18.1"))}
+    assert found == {"io_method": ("worker", "sync"), "wal_compression": ("off", "pglz")}
 
 
 def test_the_spaces_of_an_expert_and_of_everything() -> None:
@@ -242,7 +282,7 @@ def test_the_statements_work_and_are_read_back_equal(target: PostgreSQL) -> None
     target.apply(target.space.default())
     server = target._server
     assert server is not None
-    wanted = {"work_mem": 5120, "random_page_cost": 1.5, "wal_compression": "lz4"}
+    wanted = {"work_mem": 5120, "random_page_cost": 1.5, "wal_compression": "pglz"}
     configuration = target.space.validate({**target.space.default(), **wanted})
     lines = target.commands(configuration, tuple(wanted))["alter-system"]
     server.configure([])
@@ -251,6 +291,6 @@ def test_the_statements_work_and_are_read_back_equal(target: PostgreSQL) -> None
     names = "'work_mem', 'random_page_cost', 'wal_compression'"
     query = f"SELECT setting FROM pg_settings WHERE name IN ({names}) ORDER BY name"
     deadline_s = time.monotonic() + 60
-    while (found := server.ask(query).split()) != ["1.5", "lz4", "5120"] and time.monotonic() < deadline_s:
+    while (found := server.ask(query).split()) != ["1.5", "pglz", "5120"] and time.monotonic() < deadline_s:
         time.sleep(0.05)
-    assert found == ["1.5", "lz4", "5120"]
+    assert found == ["1.5", "pglz", "5120"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """The server's units of memory (manual, section 20.1.1)."""
+
+
+VERSION_MIN = 15
+"""The oldest version that ascar tunes; PostgreSQL maintains none before it."""
 
 
 class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,6 +41,8 @@ class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         expert: whether the setting belongs to the expert's space.
         what: what the setting does.
         manual: the section of the manual.
+        since: the first major version that has the setting.
+        newer: the attributes that are others from a major version on.
     """
 
     name: str
@@ -53,6 +59,16 @@ class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     unit: str = ""
     weaker: dict[str, list[str]] = {}
     expert: bool = False
+    since: int = VERSION_MIN
+    newer: dict[str, dict[str, Any]] = {}
+
+    def of(self, version: int) -> PostgresSetting:
+        """The setting as a major version has it."""
+        changed = dict[str, Any]()
+        for first in sorted(self.newer, key=int):
+            if int(first) <= version:
+                changed |= self.newer[first]
+        return typed.convert({**msgspec.structs.asdict(self), **changed, "newer": {}}, PostgresSetting)
 
     @property
     def cost(self) -> ChangeCost:
@@ -105,6 +121,11 @@ class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def postgresql() -> dict[str, PostgresSetting]:
-    """The settings by name, those of the expert's space first."""
+    """The settings of all versions by name, as the oldest has them, those of the expert's space first."""
     text = Path(__file__).with_name("postgresql.toml").read_text("utf-8")
     return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+
+
+def postgresql_of(version: int) -> dict[str, PostgresSetting]:
+    """The settings that a major version has, as it has them."""
+    return {name: one.of(version) for name, one in postgresql().items() if one.since <= version}

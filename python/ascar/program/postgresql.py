@@ -72,6 +72,10 @@ class Programs:
         """The names of the settings that this version of the server has (`postgres --describe-config`)."""
         return _settings(self.path("postgres"))
 
+    def takes(self, name: str, value: str) -> bool:
+        """Whether the server takes a value of a setting: some depend on how it was built."""
+        return value in _values(self.path("postgres"), name)
+
 
 @cache
 def _settings(server: str) -> frozenset[str]:
@@ -79,6 +83,16 @@ def _settings(server: str) -> frozenset[str]:
         [server, "--describe-config"], capture_output=True, text=True, timeout=60, check=False
     )
     return frozenset(line.split("\t")[0] for line in done.stdout.splitlines() if "\t" in line)
+
+
+@cache
+def _values(server: str, name: str) -> frozenset[str]:
+    """The values of a setting: the server names them when it refuses another one, without any data."""
+    wrong = [server, "-C", name, "-c", f"{name}=?", "-c", f"config_file={os.devnull}", "-D", os.sep]
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(wrong, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    told = re.search(r"HINT:\s+Available values: (.*)\.", done.stderr)
+    return frozenset(told[1].split(", ")) if told else frozenset()
 
 
 def _folders() -> list[Path]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.postgresql import VERSION_MIN, postgresql
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.program.postgresql import Account, Programs
 from ascar.results.machine import Need
@@ -35,7 +35,7 @@ from ascar.systems.keeper import Keeper
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.server import DATABASE, ROLE, PostgresServer
-from ascar.systems.postgresql.space import postgresql_space
+from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.systems.postgresql.statements import forms_of, settings_of
 from ascar.units import parse_size
 from ascar.workspace import Workspace
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Value
 
-_VERSION_MIN = 14
 _CONNECTIONS_MAX = 10_000
 _DIRECTORY_MAX = 107 - len("/ascar-12345678/.s.PGSQL.5432")
 _START_S = 120.0
@@ -98,13 +97,13 @@ class PostgreSQL(Target):
             )
         self._account = Account.of(self.options.user)
         self._programs = Programs.find(self.options.version)
-        if self._programs.major < _VERSION_MIN:
+        if self._programs.major < VERSION_MIN:
             raise EnvironmentLacks(
-                f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
+                f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {VERSION_MIN} on"
             )
         self.space = postgresql_space(
             self.options.parameters,
-            self._programs.settings(),
+            settings_here(self._programs),
             self.options.max_connections,
             self._memory_bytes(),
         )
