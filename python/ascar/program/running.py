@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 STDERR_BYTES_MAX = 16_384
 STDIN_BYTES_MAX = 60_000  # fits a pipe, so that writing it never waits
 
+GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
+"""Before a command: the program waits for a line before it becomes itself, time to write it down or to put it
+into its control group. The command comes as positional arguments, so no shell ever parses a user's string."""
+
 _MARK = "ASCAR_LOAD"
-# The program waits for a line before it becomes itself: time to put it into its control group. The script is
-# constant and the command comes as positional arguments, so no shell ever parses a user's string.
-_GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
 _CHUNK_BYTES = 65_536
 _KILL_S = 5.0
 _KILL_LOOKS_MIN = 20  # a machine that stands still for seconds must not make the first look the last
@@ -259,7 +260,7 @@ def _started(
     }
     try:
         process = subprocess.Popen(
-            [*_GATE, *program.argv],
+            [*GATE, *program.argv],
             cwd=workspace.directory,
             env=environment,
             stdin=subprocess.PIPE,

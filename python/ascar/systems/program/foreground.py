@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from ascar.errors import StageFailed
 from ascar.program.node_binary import find_ascard
+from ascar.program.running import GATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ascar.systems.keeper import Keeper
 
 MARK: Final = "ASCAR_PROGRAM"
-_GATE: Final = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
 _TAIL_LINES = 200
 _LINE_BYTES = 4096
 _BEGAN = 19  # in stat, among what follows the program's name
@@ -63,7 +63,7 @@ class Foreground:
         mark = secrets.token_hex(16)
         try:
             self._process = subprocess.Popen(
-                [*_GATE, *argv],
+                [*GATE, *argv],
                 cwd=directory,
                 env={**os.environ, **environment, MARK: mark},
                 stdin=subprocess.PIPE,
