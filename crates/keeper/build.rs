@@ -35,6 +35,12 @@ struct Entry {
     what: String,
     #[allow(dead_code)]
     weaker: Option<toml::Table>,
+    #[allow(dead_code)]
+    expert: Option<bool>,
+    #[allow(dead_code)]
+    search: Option<[i64; 2]>,
+    #[allow(dead_code)]
+    log: Option<bool>,
 }
 
 impl Entry {

@@ -13,11 +13,13 @@ from ascar.catalogues import DEVICE_MARK, linux
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.space import Range, identifier
 from ascar.systems.kernel_files import KernelFiles
-from ascar.systems.linux import Linux, parameter_here
+from ascar.systems.kernel_parameters import Devices, file_of, parameter_here
+from ascar.systems.linux import Linux
 from ascar.testing import TargetContract
+from volumes import ext4_volume
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SETTINGS = ("vm.vfs_cache_pressure", "vm.page-cluster")
 
@@ -59,7 +61,7 @@ def test_every_setting_of_this_machine_can_be_a_parameter() -> None:
     for setting in linux().values():
         if DEVICE_MARK in setting.name or not Path(setting.path).exists():
             continue
-        parameter = parameter_here(setting.name, None, KernelFiles())
+        parameter = parameter_here(setting.name, Devices(), KernelFiles())
         assert parameter.name == identifier(setting.name) == re.sub(r"\W", "_", setting.name)
         assert parameter.native == setting.name
         assert not parameter.weakens(parameter.default), "what the machine does is no weaker than itself"
@@ -95,7 +97,14 @@ def test_a_device_s_settings_have_the_device_in_their_files_alone() -> None:
         ({"settings": ["block.DEV.scheduler"], "device": "../sda"}, "target.device = '../sda'"),
         ({"settings": ["block.DEV.scheduler"], "device": ""}, "target.device = ''"),
         ({"settings": "vm.dirty_ratio"}, "target.settings"),
-        ({}, "target.settings: missing"),
+        ({"settings": [], "path": "/"}, "names 0; must name 1 to 100"),
+        ({"parameters": "all"}, "target.parameters"),
+        ({"path": "srv"}, "target.path = 'srv': must be the absolute path of a directory"),
+        ({"path": "/no/such"}, "target.path = '/no/such': must be the absolute path of a directory"),
+        ({"path": "/etc/passwd"}, "target.path = '/etc/passwd': must be the absolute path"),
+        ({"path": "/a\0b"}, "must be the absolute path of a directory"),
+        ({"path": "/", "device": "sda"}, "target.device = 'sda': the device of target.path is tuned"),
+        ({"path": "/", "node": {"host": "server1"}}, "target.path = '/': must be of this machine"),
         ({"settings": ["vm.dirty_ratio"], "node": {"host": "a b"}}, "node.host = 'a b'"),
         ({"settings": ["vm.dirty_ratio"], "node": {"kind": "rsh"}}, "node.kind = 'rsh'"),
     ],
@@ -134,3 +143,47 @@ def test_a_sync_that_does_not_end_in_time_fails_by_name(
     slow.write_text("#!/bin/sh\necho 'sync: no space' >&2; exit 1\n")
     with pytest.raises(StageFailed, match=r"sync: exit status 1"):
         target.drain(30)
+
+
+def test_an_expert_searches_what_this_machine_has_and_no_more() -> None:
+    without, here = Linux({}).space, Linux({"path": "/"}).space
+    wide = Linux({"path": "/", "parameters": "wide"}).space
+    assert all(one.native.startswith("vm.") for one in without.parameters)
+    assert set(without.names) <= set(here.names) < set(wide.names)
+    # Of two settings that replace each other, one is searched.
+    assert len({"vm_dirty_ratio", "vm_dirty_bytes"} & set(wide.names)) == 1
+    assert not [name for name in wide.names if "iops_max" in name or "iosched" in name]
+    for name, value in here.default().items():
+        path = file_of(here[name].native, None)
+        assert str(value) == KernelFiles().in_force(path), name
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Path]:
+    with ext4_volume(tmp_path, read_ahead_kb=4) as place:
+        yield place
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_the_disk_and_the_file_system_below_a_path_are_tuned_and_put_back(mounted: Path) -> None:
+    (mounted / "data").write_text("the application's")
+    with Linux({"path": str(mounted)}) as target:
+        devices = Devices.below(mounted)
+        assert devices.file_system == "ext4"
+        queue = Path("/sys/block", str(devices.disk), "queue")
+        before = {one: (queue / one).read_text() for one in ("scheduler", "nr_requests", "max_sectors_kb")}
+        assert target.workspace.directory.parent == mounted
+        assert {"block_read_ahead_kb", "ext4_mb_stream_req"} <= set(target.space.names)
+        default = target.space.default()
+        assert default["block_read_ahead_kb"] == 4
+        other = next(word for word in ("mq-deadline", "none", "kyber") if word != default["block_scheduler"])
+        wanted = default.replaced(block_scheduler=other, block_read_ahead_kb=512)
+        change = target.apply(wanted)
+        assert set(change.parameters) == {"block_scheduler", "block_read_ahead_kb"}
+        assert target.read(target.space.names) == dict(wanted), "also what the scheduler had reset"
+        assert set(target.sample().counters) == target.sampled
+        place = target.workspace.directory
+    assert not place.exists()
+    assert {one: (queue / one).read_text() for one in before} == before
+    assert [one.name for one in mounted.iterdir() if one.name != "lost+found"] == ["data"]

@@ -40,6 +40,9 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         zeroes: the setting that becomes zero with a change.
         raises: siblings that Lustre raises with it.
         couples: what the scheduler has to do with it.
+        expert: whether a study searches it that names no settings.
+        search: the range that is searched then; None: all that is allowed.
+        log: whether the scale of that range is logarithmic.
     """
 
     name: str
@@ -55,6 +58,9 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     zeroes: str | None = None
     raises: tuple[str, ...] = ()
     couples: str | None = None
+    expert: bool = False
+    search: tuple[int, int] | None = None
+    log: bool = False
 
     @property
     def cost(self) -> ChangeCost:

@@ -83,6 +83,12 @@ def block_device(major: int, minor: int) -> str | None:
     return link.resolve().name if link.exists() else None
 
 
+def disk_of(device: str) -> str:
+    """The disk of a partition; a device that is no partition is its own."""
+    entry = Path("/sys/class/block", device)
+    return entry.resolve().parent.name if (entry / "partition").exists() else device
+
+
 def file_system_of(path: Path) -> str:
     """The type of the file system that holds a path; empty where the kernel does not say."""
     number = path.stat().st_dev

@@ -19,7 +19,7 @@ from ascar.capes.session.parameters import (
     system_tables,
 )
 from ascar.messaging import User
-from ascar.systems.linux import DEVICE
+from ascar.systems.kernel_parameters import DEVICE
 from ascar.toml import toml_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ascar.errors import AscarError, StudyError
 from ascar.space import Choices, Range
 from ascar.space.parameter import value_text
 from ascar.systems.keeper import Keeper
-from ascar.systems.linux import DEVICE, here
+from ascar.systems.kernel_parameters import DEVICE, here
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
