@@ -44,7 +44,6 @@ _LIMITS = {
     "pipeline": (1, 1000),
     "threads": (0, 64),
 }
-_FIRST_REQUESTS = 2000
 _ROUND_S_MIN = 0.05
 _FILL_CHUNK_BYTES = 1 << 20
 
@@ -151,7 +150,7 @@ class RedisBenchmark:
         """
         socket = _socket(workspace)
         mix = _MIXES[self.options.mix]
-        counts = [_FIRST_REQUESTS] * len(mix)
+        counts = [self._first(command, socket, workspace, pace.reading_s / len(mix)) for command in mix]
         tally, at_s, rates, means = LatencyTally(), list[float](), list[float](), list[float]()
         begun_s, seconds, enough = time.monotonic(), 0.0, False
         while seconds < pace.load_max_s and not enough:
@@ -170,6 +169,14 @@ class RedisBenchmark:
             enough = pace.asks(seconds) and pace.may_end(_series(at_s, rates, means))
         metrics = {**tally.metrics(), "latency_ms_mean": tally.mean_ms()}
         return Readings(_series(at_s, rates, means), metrics, seconds, "enough" if enough else "time")
+
+    def _first(self, command: tuple[str, ...], socket: str, workspace: Workspace, each_s: float) -> int:
+        """The requests of a command that take about `each_s`, found by short rounds that do not count."""
+        least = self.options.clients * self.options.pipeline
+        found = self._round(command, least, socket, workspace, each_s)
+        while found.busy_s < each_s / 8:
+            found = self._round(command, 4 * found.requests, socket, workspace, each_s)
+        return _requests(found, each_s, least)
 
     def _round(
         self, command: tuple[str, ...], requests: int, socket: str, workspace: Workspace, each_s: float

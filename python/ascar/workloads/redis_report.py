@@ -9,7 +9,8 @@ from ascar.errors import StageFailed
 
 SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 _POINT = re.compile(r"^[0-9.]+% <= ([0-9.]+) milliseconds \(cumulative count ([0-9]+)\)")
-_RATE = re.compile(r"throughput summary: ([0-9.]+) requests per second")
+_RATE = re.compile(r"throughput summary: ([0-9.]+|inf) requests per second")
+_UNDER_S = 0.0005  # the benchmark counts whole milliseconds, and calls a rate in none of them "inf"
 _MEAN = re.compile(r"^ +avg +min +p50")
 
 
@@ -43,7 +44,7 @@ class BenchmarkRound:
         points = {float(found[1]): int(found[2]) for line in lines if (found := _POINT.match(line))}
         if rate <= 0 or not means or not points:
             raise StageFailed("load", "redis-benchmark: tells no rate and no latencies", text[-2000:])
-        return cls(requests, requests / rate, float(means[0]), tuple(sorted(points.items())))
+        return cls(requests, max(_UNDER_S, requests / rate), float(means[0]), tuple(sorted(points.items())))
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.redis import redis
@@ -23,19 +24,24 @@ def redis_space(
 ) -> Space:
     """The settings that a study searches.
 
+    Threads that wait for clients spin, so that there are no more of them than processors; the backlog of
+    replicas has to fit beside the data. What the server of today has is allowed in any case.
+
     Args:
         parameters: "expert" or "wide".
         programs: the version, which has some settings and lacks others.
         settings: the values in force before the study, by the server's names; they are the defaults.
-        memory_bytes: the memory that the server may use, in which buffers have to fit beside the data.
+        memory_bytes: the memory that the server may use.
     """
     chosen = [one for one in redis().values() if _is_searched(one, parameters, programs)]
     made = (one.parameter(settings.get(one.name)) for one in chosen)
     space = Space(tuple(made), name="redis", allow_weaker=tuple(Guarantee))
-    if "repl_backlog_size" not in space:
-        return space
-    least = int(space.default()["repl_backlog_size"])
-    return space.constrain(f"repl_backlog_size <= {max(least, memory_bytes // 2)}")
+    most = {"io_threads": os.cpu_count() or 1, "repl_backlog_size": memory_bytes // 2}
+    default = space.default()
+    limits = (
+        f"{name} <= {max(int(default[name]), number)}" for name, number in most.items() if name in space
+    )
+    return space.constrain(*limits)
 
 
 def checked(settings: Mapping[str, Given], programs: Programs) -> dict[str, Given]:

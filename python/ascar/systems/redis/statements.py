@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.redis import redis
-from ascar.quoting import redis_word, shell_line
+from ascar.quoting import comment, redis_word, shell_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -30,17 +30,21 @@ def settings_of(configuration: Mapping[str, Value]) -> list[str]:
 def forms_of(configuration: Mapping[str, Value], chosen: Collection[str]) -> Mapping[str, list[str]]:
     """The chosen settings, as lines by form; the other settings keep the server's values.
 
-    What only a new start changes cannot be said by CONFIG SET, and is named in a comment there.
+    CONFIG SET cannot change what takes a new start: ECHO tells of it there, for redis-cli has no comments.
     """
     kept = named({name: value for name, value in configuration.items() if name in chosen})
     if not kept:
         return {}
-    dynamic = [(one, text) for one, text in kept if one.context == "dynamic"]
-    restarts = [f"{one.name} {redis_word(text)}" for one, text in kept if one.context == "restart"]
-    told = [f"# Write to redis.conf, and restart the server: {line}" for line in restarts]
-    calls = [["redis-cli", "CONFIG", "SET", one.name, text] for one, text in dynamic]
+    dynamic = [(one.name, text) for one, text in kept if one.context == "dynamic"]
+    lines = [f"{one.name} {redis_word(text)}" for one, text in kept if one.context == "restart"]
+    told = [f"write to redis.conf, and restart the server: {line}" for line in lines]
+    calls = [["redis-cli", "CONFIG", "SET", *pair] for pair in dynamic]
+    statements = [f"CONFIG SET {name} {redis_word(text)}" for name, text in dynamic]
     return {
         "redis.conf": [f"{one.name} {redis_word(text)}" for one, text in kept],
-        "config-set": [*(f"CONFIG SET {one.name} {redis_word(text)}" for one, text in dynamic), *told],
-        "shell": [*(shell_line(words) for words in [*calls, *([_REWRITE] if calls else [])]), *told],
+        "config-set": [*statements, *(f"ECHO {redis_word(line)}" for line in told)],
+        "shell": [
+            *(shell_line(words) for words in [*calls, *([_REWRITE] if calls else [])]),
+            *(comment(line) for line in told),
+        ],
     }
