@@ -20,7 +20,7 @@ from ascar.catalogues.redis import redis
 from ascar.charging import Charge
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.program.account import Account
-from ascar.program.redis import Programs
+from ascar.program.redis import RedisPrograms
 from ascar.quoting import redis_word
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
@@ -28,7 +28,7 @@ from ascar.systems import open_target
 from ascar.systems.keeper import Keeper
 from ascar.systems.redis import Redis
 from ascar.systems.redis.persistence import LogRule, snapshot_cycle_s
-from ascar.systems.redis.protocol import Refused, ask
+from ascar.systems.redis.protocol import RefusedCommand, ask
 from ascar.systems.redis.server import RedisServer
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
@@ -43,7 +43,7 @@ SMALL = {"kind": "redis-benchmark", "keys": 1000, "clients": 4}
 def _installed() -> bool:
     try:
         Account.of(None, "Redis", "redis")
-        return Programs.find().has("7.0")
+        return RedisPrograms.find().has("7.0")
     except EnvironmentLacks:
         return False
 
@@ -73,7 +73,7 @@ def server(shared_place: str) -> Iterator[RedisServer]:
     """An empty server with its own defaults."""
     account = Account.of(None, "Redis", "redis")
     with Keeper("redis", user=True) as keeper:
-        made = RedisServer(Programs.find(), account, Path(shared_place), keeper)
+        made = RedisServer(RedisPrograms.find(), account, Path(shared_place), keeper)
         made.create()
         made.begin([], 60)
         yield made
@@ -129,7 +129,7 @@ def test_config_set_takes_both_ends_of_each_range_and_every_word(server: RedisSe
                 assert server.ask(*words) == "OK", words
                 assert server.ask("CONFIG", "GET", name) == [name, setting.text(value)]
             else:
-                with pytest.raises(Refused, match="immutable"):
+                with pytest.raises(RefusedCommand, match="immutable"):
                     server.ask(*words)
         if setting.context == "dynamic":
             server.ask("CONFIG", "SET", name, setting.text(setting.default))

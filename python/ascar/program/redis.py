@@ -18,7 +18,7 @@ _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Programs:
+class RedisPrograms:
     """The programs of one version.
 
     Attributes:
@@ -32,7 +32,7 @@ class Programs:
     version: str
 
     @classmethod
-    def find(cls, version: int | None = None, flavour: str | None = None) -> Programs:
+    def find(cls, version: int | None = None, flavour: str | None = None) -> RedisPrograms:
         """The programs of a major version; None: of the first flavour that is installed.
 
         Raises:
@@ -82,7 +82,7 @@ class Programs:
 
 
 @cache
-def _known(flavour: str, path: str) -> Programs | None:
+def _known(flavour: str, path: str) -> RedisPrograms | None:
     """The programs of a flavour on a search path."""
     server = shutil.which(f"{flavour}-server", path=path)
     if server is None:
@@ -94,4 +94,4 @@ def _known(flavour: str, path: str) -> Programs | None:
     version = _VERSION.search(done.stdout)
     if version is None:
         return None
-    return Programs(flavour, Path(server), ".".join(version.groups()))
+    return RedisPrograms(flavour, Path(server), ".".join(version.groups()))

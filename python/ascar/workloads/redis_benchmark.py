@@ -16,7 +16,7 @@ import msgspec
 
 from ascar.errors import StageFailed, StudyError
 from ascar.program import Program, check, run_program
-from ascar.program.redis import Programs
+from ascar.program.redis import RedisPrograms
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert, duration
 from ascar.workloads.redis_report import SHARES, BenchmarkRound, LatencyTally
@@ -92,7 +92,7 @@ class RedisBenchmark:
                 raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
         self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
         self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
-        self._programs = Programs.find()
+        self._programs = RedisPrograms.find()
         self._benchmark, self._client = self._programs.path("benchmark"), self._programs.path("cli")
 
     def describe(self) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ _ITEMS_MAX = 1_000_000
 _DEPTH_MAX = 8
 
 
-class Refused(StageFailed):
+class RefusedCommand(StageFailed):
     """The server answered with an error."""
 
 
@@ -36,7 +36,7 @@ def ask(path: Path, words: tuple[str, ...], limit_s: float) -> Reply:
         limit_s: seconds that it may take.
 
     Raises:
-        Refused: the server answers with an error.
+        RefusedCommand: the server answers with an error.
         StageFailed: it does not answer, or not in its protocol.
     """
     what = " ".join(words)[:80]
@@ -47,8 +47,8 @@ def ask(path: Path, words: tuple[str, ...], limit_s: float) -> Reply:
             connection.sendall(request(words))
             with connection.makefile("rb") as stream:
                 return _reply(stream, connection, time.monotonic() + limit_s)
-    except Refused as refusal:
-        raise Refused("change", f"{what}: {refusal.message}"[:400]) from None
+    except RefusedCommand as refusal:
+        raise RefusedCommand("change", f"{what}: {refusal.message}"[:400]) from None
     except TimeoutError:
         raise StageFailed("program", f"the server does not answer within {limit_s:g} s: {what}") from None
     except (OSError, ValueError) as error:
@@ -78,7 +78,7 @@ def _reply(stream: BinaryIO, connection: _Connected, deadline_s: float, depth: i
         case b"+":
             return text
         case b"-":
-            raise Refused("change", text)
+            raise RefusedCommand("change", text)
         case b":":
             return int(text)
         case b"$":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.program.account import Account
-    from ascar.program.redis import Programs
+    from ascar.program.redis import RedisPrograms
     from ascar.systems.keeper import Keeper
 
 SOCKET = "redis.sock"
@@ -51,7 +51,12 @@ class RedisServer(OwnServer):
     name = "Redis"
 
     def __init__(
-        self, programs: Programs, account: Account, place: Path, keeper: Keeper, fixed: Sequence[str] = ()
+        self,
+        programs: RedisPrograms,
+        account: Account,
+        place: Path,
+        keeper: Keeper,
+        fixed: Sequence[str] = (),
     ) -> None:
         super().__init__(account, place, keeper)
         self.programs, self._fixed = programs, fixed

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ascar.catalogues.redis import RedisSetting
-    from ascar.program.redis import Programs
+    from ascar.program.redis import RedisPrograms
 
 Given = bool | int | float | str
 
 
 def redis_space(
-    parameters: str, programs: Programs, settings: Mapping[str, Given], memory_bytes: int
+    parameters: str, programs: RedisPrograms, settings: Mapping[str, Given], memory_bytes: int
 ) -> Space:
     """The settings that a study searches.
 
@@ -44,7 +44,7 @@ def redis_space(
     return space.constrain(*limits)
 
 
-def checked(settings: Mapping[str, Given], programs: Programs) -> dict[str, Given]:
+def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str, Given]:
     """What a study says of its server's settings, by the server's names.
 
     Raises:
@@ -67,5 +67,5 @@ def checked(settings: Mapping[str, Given], programs: Programs) -> dict[str, Give
     return found
 
 
-def _is_searched(one: RedisSetting, parameters: str, programs: Programs) -> bool:
+def _is_searched(one: RedisSetting, parameters: str, programs: RedisPrograms) -> bool:
     return programs.has(one.since) and not one.set_by and (one.expert or parameters == "wide")

@@ -21,7 +21,7 @@ import msgspec
 
 from ascar.catalogues.redis import redis
 from ascar.errors import EnvironmentLacks
-from ascar.program.redis import Programs
+from ascar.program.redis import RedisPrograms
 from ascar.results.machine import Need
 from ascar.space import ChangeCost
 from ascar.study import convert
@@ -86,7 +86,7 @@ class Redis(OwnServerTarget[RedisServer]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")
         super().__init__(self.options)
-        self._programs = Programs.find(self.options.version, self.options.flavour)
+        self._programs = RedisPrograms.find(self.options.version, self.options.flavour)
         if not self._programs.has(_VERSION_MIN):
             raise EnvironmentLacks(
                 f"Redis {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
@@ -249,7 +249,7 @@ class Redis(OwnServerTarget[RedisServer]):
         """The server, and its own benchmark."""
         server, benchmark = None, None
         try:
-            programs = Programs.find()
+            programs = RedisPrograms.find()
             server = f"{programs.flavour.capitalize()} {programs.version}"
             benchmark = programs.path("benchmark")
         except EnvironmentLacks:
