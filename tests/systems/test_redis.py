@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascar.capes.session.parameters import session_parameters
 from ascar.catalogues.redis import redis
 from ascar.charging import Charge
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
@@ -25,6 +27,7 @@ from ascar.quoting import redis_word
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
+from ascar.systems.adapter import Adapter
 from ascar.systems.keeper import Keeper
 from ascar.systems.redis import Redis
 from ascar.systems.redis.persistence import LogRule, snapshot_cycle_s
@@ -332,6 +335,39 @@ def test_kept_data_takes_config_set_and_a_new_start_where_it_must(place: str) ->
         target.start_afresh()
         target.apply(threaded)
         assert server.ask("DBSIZE") == 1000
+
+
+def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
+    """As `ascar capes up` does it: through the adapter, by CONFIG SET, and back again at the end."""
+    options = Redis.for_session({"directory": place, "settings": {"appendonly": "yes"}})
+    with Redis(options) as target:
+        names = {one.parameter.name for one in session_parameters(target, target.space, None)}
+        assert {"hz", "appendfsync", "hash_max_listpack_entries"} <= names
+        assert not {"io_threads", "appendonly"} & names
+        target.apply(target.space.default())
+        open_workload(SMALL).prepare(target.workspace)
+        target.settle()
+        server = target._server
+        assert server is not None
+        process = server._process
+        with subprocess.Popen(
+            [server.programs.path("benchmark"), "-s", str(server.socket), "-l", "-q"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as load:
+            try:
+                adapter = Adapter(target, target.space, target.space.default())
+                wanted = {"hz": 50, "appendfsync": "no"}
+                assert adapter.answer(json.dumps({"set": wanted}).encode()) == {"ok": wanted}
+                assert server.ask("CONFIG", "GET", "appendfsync") == ["appendfsync", "no"]
+                assert "hz" in adapter.answer(b'{"set": {"hz": 100000}}')["error"]
+                assert adapter.answer(b'{"sample": true}')["ok"]["counters"]["redis_commands"] > 0
+                adapter.restore()
+                assert target.read(["hz", "appendfsync"]) == {"hz": 10, "appendfsync": "everysec"}
+                assert server._process is process
+                assert load.poll() is None
+            finally:
+                load.kill()
 
 
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
