@@ -17,6 +17,8 @@ import pytest
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
 from ascar.program.redis import RedisPrograms
+from ascar.systems.redis import Redis
+from ascar.workloads import LoadTiming, open_workload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,6 +146,64 @@ def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
             time.sleep(chance.uniform(0.5, 12.0))
             process.send_signal(signal.SIGINT if turn == 0 else signal.SIGKILL)
         assert nothing_is_left(place), turn
+
+
+@pytest.mark.slow
+@pytest.mark.paced
+def test_what_a_mis_set_server_loses_is_won_back(
+    ascar: Callable[..., Any], place: Path, tmp_path: Path
+) -> None:
+    """Hashes of a thousand fields as lists, each searched from its beginning."""
+    load = {"kind": "redis-benchmark", "mix": "hashes", "keys": 1_000_000, "value_bytes": 20, "pipeline": 8}
+    table = "\n".join(f"{key} = {value!r}" for key, value in load.items())
+    study = tmp_path / "lists.toml"
+    study.write_text(
+        f"""
+[study]
+name = "lists"
+objective = "maximize throughput_ops_per_s"
+budget = "150 s"
+[target]
+kind = "redis"
+directory = "{place}"
+memory = "1 GiB"
+settings = {{ hash-max-listpack-entries = 65536, save = "" }}
+[space]
+tuned = ["hash_max_listpack_entries", "hz", "activerehashing", "latency_tracking"]
+[workload]
+{table}
+[measurement]
+load_min = "2 s"
+load_max = "3 s"
+"""
+    )
+    tuned = ascar("tune", study, "--json")
+    assert tuned.status == 0, tuned.err
+    assert tuned.document["verdict"]["kind"] == "improved"
+    recommended = tuned.document["best"]["configuration"]
+    pace = LoadTiming(3.0, 3.0, 0.5, lambda series: False)
+    options = {"directory": str(place), "memory": "1 GiB", "settings": {"save": ""}}
+    rates: dict[str, list[float]] = {"stock": [], "mis-set": [], "recommended": []}
+    with Redis(options) as target:
+        stock = target.space.default()
+        run = open_workload(load)
+        target.apply(stock)
+        run.prepare(target.workspace)
+        target.settle()
+        tried = {
+            "stock": stock,
+            "mis-set": target.space.nearest({**stock, "hash_max_listpack_entries": 65536}),
+            "recommended": target.space.nearest(recommended),
+        }
+        for _ in range(4):
+            for name, configuration in tried.items():
+                target.apply(configuration)
+                found = run.run(target.workspace, pace)
+                rates[name].append(found.metrics["throughput_ops_per_s"])
+    mean = {name: sum(values) / len(values) for name, values in rates.items()}
+    lost = mean["stock"] - mean["mis-set"]
+    assert lost > 0.1 * mean["stock"], rates
+    assert mean["recommended"] - mean["mis-set"] >= 0.9 * lost, rates
 
 
 def test_init_writes_a_study_for_both_loops(ascar: Callable[..., Any]) -> None:

@@ -267,7 +267,6 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     for appendonly in (True, False):
         change = target.apply(target.space.nearest({**default, "hz": 20, "appendonly": appendonly}))
         assert change.filled
-        assert {"hz"} <= set(change.parameters) | {"hz"}
         assert server.ask("CONFIG", "GET", "hz") == ["hz", "20"]
         assert server.ask("DBSIZE") == 1000
     assert len(running(place)) >= 1
@@ -275,6 +274,9 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     os.kill(server._process.pid, signal.SIGSEGV)  # type: ignore[union-attr]
     with pytest.raises(StageFailed):
         load.run(target.workspace, PACE)
+    deadline_s = time.monotonic() + 60  # it writes a report of its crash first
+    while Path(f"/proc/{server._process.pid}/exe").exists() and time.monotonic() < deadline_s:  # type: ignore[union-attr]
+        time.sleep(0.05)
     with pytest.raises(StageFailed, match="was killed by signal|exited with"):
         target.health(5)
     target.apply(default)
@@ -519,7 +521,8 @@ def test_a_log_that_is_never_rewritten_gains_nothing_once_its_work_is_charged(pl
         load.prepare(target.workspace)
         target.settle()
         never = target.space.nearest({**default, "auto_aof_rewrite_percentage": 0})
-        naive, charged = {}, {}
+        naive: dict[str, list[float]] = {}
+        charged: dict[str, list[float]] = {}
         for _ in range(3):
             for name, configuration in (("default", default), ("never", never)):
                 target.apply(configuration)

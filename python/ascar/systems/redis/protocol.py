@@ -20,7 +20,20 @@ _DEPTH_MAX = 8
 
 
 class RefusedCommand(StageFailed):
-    """The server answered with an error."""
+    """The server answered with an error.
+
+    Args:
+        command: the beginning of the command.
+        said: what the server said.
+    """
+
+    def __init__(self, command: str, said: str) -> None:
+        super().__init__("change", f"{command}: {said}"[:400])
+        self.said = said
+
+
+class _ErrorReply(Exception):
+    """An error in an answer, as the server put it."""
 
 
 class _Connected(Protocol):
@@ -47,8 +60,8 @@ def ask(path: Path, words: tuple[str, ...], limit_s: float) -> Reply:
             connection.sendall(request(words))
             with connection.makefile("rb") as stream:
                 return _reply(stream, connection, time.monotonic() + limit_s)
-    except RefusedCommand as refusal:
-        raise RefusedCommand("change", f"{what}: {refusal.message}"[:400]) from None
+    except _ErrorReply as error:
+        raise RefusedCommand(what, str(error)) from None
     except TimeoutError:
         raise StageFailed("program", f"the server does not answer within {limit_s:g} s: {what}") from None
     except (OSError, ValueError) as error:
@@ -78,7 +91,7 @@ def _reply(stream: BinaryIO, connection: _Connected, deadline_s: float, depth: i
         case b"+":
             return text
         case b"-":
-            raise RefusedCommand("change", text)
+            raise _ErrorReply(text)
         case b":":
             return int(text)
         case b"$":

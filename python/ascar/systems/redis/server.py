@@ -17,7 +17,7 @@ from ascar.errors import StageFailed
 from ascar.systems.own_server.server import OwnServer
 from ascar.systems.redis.counters import fields_of
 from ascar.systems.redis.persistence import BUSY
-from ascar.systems.redis.protocol import Reply, ask
+from ascar.systems.redis.protocol import RefusedCommand, Reply, ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,6 +164,23 @@ class RedisServer(OwnServer):
                 "settle",
                 f"Redis cannot save its data ({free} MiB are free in {self.place}): {failure.message}",
             ) from failure
+
+    def write(self, command: str, deadline_s: float) -> None:
+        """Let a child write the log or a snapshot, and wait for it; one that has begun by itself will do.
+
+        Args:
+            command: BGREWRITEAOF or BGSAVE.
+            deadline_s: when it has to be done, on the monotonic clock.
+
+        Raises:
+            StageFailed: the server refuses it, or it takes longer.
+        """
+        try:
+            self.ask(command)
+        except RefusedCommand as refusal:
+            if "in progress" not in refusal.said:
+                raise
+        self.wait_until_written(deadline_s)
 
     def wait_until_written(self, deadline_s: float) -> None:
         """Wait until no child writes a log or a snapshot.

@@ -188,11 +188,9 @@ class Redis(OwnServerTarget[RedisServer]):
         fields = server.info()
         put_off = deferred_of(fields, self._save())
         for _ in range(self._rule.owed(put_off[LOG_BYTES], number(fields, "aof_base_size"))):
-            server.ask("BGREWRITEAOF")
-            server.wait_until_written(deadline_s)
+            server.write("BGREWRITEAOF", deadline_s)
         if put_off[CHANGES]:
-            server.ask("BGSAVE")
-            server.wait_until_written(deadline_s)
+            server.write("BGSAVE", deadline_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The longer of the times between snapshots and between rewrites of the log, by what the load writes.
