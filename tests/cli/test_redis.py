@@ -162,7 +162,7 @@ def test_what_a_mis_set_server_loses_is_won_back(
 [study]
 name = "lists"
 objective = "maximize throughput_ops_per_s"
-budget = "150 s"
+budget = "3 min"
 [target]
 kind = "redis"
 directory = "{place}"

@@ -457,7 +457,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(HOSTILE, min_size=15, max_size=15))
 def test_redis_cli_reads_each_value_as_it_was(server: RedisServer, values: list[str]) -> None:
     for value in values:
@@ -471,7 +471,7 @@ def test_redis_cli_reads_each_value_as_it_was(server: RedisServer, values: list[
         assert server.ask("CONFIG", "GET", "masterauth") == ["masterauth", value]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(HOSTILE.filter(lambda value: "\0" not in value), min_size=3, max_size=3))
 def test_redis_conf_says_each_value_as_it_was(shared_place: str, values: list[str]) -> None:
     usable = dict(zip(NAMES, values, strict=True))
