@@ -108,6 +108,12 @@ PROOFS = (
         6,
         ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
     ),
+    Proof(
+        "kill a study of Redis",
+        20,
+        5,
+        ("tests/cli/test_redis.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",),
+    ),
     *FEEDS,
     # Minutes each: last, so that a small budget comes to all others.
     Proof("kill a guest's processes", 125, 4, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),

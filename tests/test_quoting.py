@@ -14,6 +14,7 @@ from ascar.quoting import (
     comment,
     fstab_field,
     mount_option,
+    redis_word,
     shell_line,
     shell_word,
     sql_literal,
@@ -61,7 +62,7 @@ def test_a_shell_reads_each_word_as_it_was(values):
 def test_every_format_says_one_value_or_refuses(value):
     lines = {
         make: line
-        for make in (shell_word, comment, fstab_field, mount_option, sql_word, sql_literal)
+        for make in (shell_word, comment, fstab_field, mount_option, redis_word, sql_word, sql_literal)
         if (line := said(make, value)) is not None
     }
     lines |= {

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+_REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
+_REDIS_SIGNS = {ord('"'): '\\"', ord("\\"): "\\\\"}
 _SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
 
 
@@ -124,6 +126,23 @@ def sql_literal(value: object) -> str:
     """
     text = _without(_printable(str(value), "SQL"), "SQL", lambda sign: sign == "\\")
     return "'" + text.replace("'", "''") + "'"
+
+
+def redis_word(value: object) -> str:
+    """A value as redis.conf and redis-cli read it: plain, or between double quotes.
+
+    Raises:
+        InputError: it has a NUL, at which both end.
+    """
+    text = str(value)
+    if _REDIS_PLAIN.fullmatch(text):
+        return text
+    data = _without(text, "redis.conf", lambda sign: sign == "\0").encode("utf-8", "surrogateescape")
+    return '"' + "".join(_REDIS_SIGNS.get(byte) or _redis_sign(byte) for byte in data) + '"'
+
+
+def _redis_sign(byte: int) -> str:
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}"
 
 
 def _without(text: str, where: str, is_bad: Callable[[str], bool]) -> str:

@@ -44,6 +44,7 @@ OPTIONS: Mapping[str, str] = {
     "sqlite": "",
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
     "postgresql": 'directory = "/var/tmp"',
+    "redis": 'directory = "/var/tmp"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -66,6 +67,7 @@ METRICS: Mapping[str, str] = {
     "localfs": "throughput_ops_per_s",
     "sqlite": "throughput_ops_per_s",
     "postgresql": "throughput_ops_per_s",
+    "redis": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -74,6 +76,7 @@ LOADS: Mapping[str, str] = {
     '[space]\nallow_cost = ["dyn-kernel"]',
     "linux": ECHO,
     "postgresql": '[workload]\nkind = "pgbench"\nscale = 1\n[space]\ntuned = ["jit"]\n',
+    "redis": '[workload]\nkind = "redis-benchmark"\nkeys = 1000\n[space]\ntuned = ["hz"]\n',
     "program": ECHO,
 }
 

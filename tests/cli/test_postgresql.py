@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import EnvironmentLacks
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ runs_max = 2
 def place() -> Iterator[Path]:
     try:
         Programs.find()
-        account = Account.of(None)
+        account = Account.of(None, "PostgreSQL", "postgres")
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
     with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:

@@ -15,7 +15,8 @@ import pytest
 
 from ascar.catalogues.postgresql import VERSION_MIN, postgresql_of
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
@@ -33,7 +34,7 @@ PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 
 def _installed() -> bool:
     try:
-        Account.of(None)
+        Account.of(None, "PostgreSQL", "postgres")
         return Programs.find().major >= VERSION_MIN
     except EnvironmentLacks:
         return False
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.skipif(not _installed(), reason="PostgreSQL is not inst
 def place() -> Iterator[str]:
     """A directory that the server's account can reach, with a path short enough for a socket."""
     with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:
-        os.chown(folder, Account.of(None).uid, -1)
+        os.chown(folder, Account.of(None, "PostgreSQL", "postgres").uid, -1)
         yield folder
 
 
@@ -175,7 +176,7 @@ def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
         ({"memory": "much"}, "target.memory: 'much' is not a size"),
         ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),
         ({"user": "no-such-user-here"}, "target.user = 'no-such-user-here': there is no such account"),
-        ({"user": "root"}, "PostgreSQL refuses to run as root"),
+        ({"user": "root"}, "PostgreSQL must not run as root"),
         ({"memry": "1 GiB"}, "memry"),
     ],
 )
@@ -230,10 +231,9 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     target.drain(60)
     assert target.sample().deferred["wal_bytes"] <= before.deferred["wal_bytes"]
 
-    server.configure(["shared_buffers = '900TB'"])
     server.stop()
     with pytest.raises(StageFailed, match="does not start") as told:
-        server.start([], 30)
+        server.begin(["shared_buffers = '900TB'"], 30)
     assert "shared_buffers" in told.value.message + told.value.stderr
 
     change = target.apply({**default, "work_mem": 8192})

@@ -43,6 +43,8 @@ _FORMS = {
     "tuned": "TuneD profile",
     "postgresql.conf": "postgresql.conf",
     "alter-system": "SQL statements",
+    "redis.conf": "redis.conf",
+    "config-set": "Statements for redis-cli",
 }
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ascar import typed
-from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
+from ascar.catalogues.server_setting import ServerSetting
+from ascar.space import ChangeCost
 
 if TYPE_CHECKING:
-    from ascar.space.parameter import Traits
+    from ascar.space import Parameter
 
 BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """The server's units of memory (manual, section 20.1.1)."""
@@ -23,44 +24,20 @@ VERSION_MIN = 15
 """The oldest version that ascar tunes; PostgreSQL maintains none before it."""
 
 
-class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
     """A setting of the server; see `postgresql.toml`.
 
     Attributes:
-        name: the server's own name.
-        kind: "boolean", "integer", "real", or "choice".
-        values: the values of a choice.
-        search: the range of a number that is searched.
-        log: whether the scale of the range is logarithmic.
-        step: the distance of whole numbers.
-        special: the meanings of numbers outside of the range.
-        default: the server's default.
-        unit: the unit of the numbers.
         context: when a change takes effect, as pg_settings says.
         weaker: values that promise less than the default, and the guarantees that they weaken.
-        expert: whether the setting belongs to the expert's space.
-        what: what the setting does.
-        manual: the section of the manual.
         since: the first major version that has the setting.
         newer: the attributes that are others from a major version on.
     """
 
-    name: str
-    kind: Literal["boolean", "integer", "real", "choice"]
-    default: bool | int | float | str
     context: Literal["postmaster", "sighup", "superuser", "user"]
-    what: str
-    manual: str
-    values: tuple[str, ...] = ()
-    search: tuple[float, float] = (0, 0)
-    log: bool = False
-    step: int = 1
-    special: dict[str, str] = {}
-    unit: str = ""
-    weaker: dict[str, list[str]] = {}
-    expert: bool = False
+    weaker: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
     since: int = VERSION_MIN
-    newer: dict[str, dict[str, Any]] = {}
+    newer: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict[str, dict[str, Any]])
 
     def of(self, version: int) -> PostgresSetting:
         """The setting as a major version has it."""
@@ -77,23 +54,17 @@ class PostgresSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     def parameter(self) -> Parameter:
         """The setting as a parameter of a space."""
-        traits: Traits = {
-            "default": self.default,
-            "cost": self.cost,
-            "weaker": self.weaker,
-            "unit": self.unit,
-            "description": self.what,
-            "native": self.name,
-        }
-        if self.kind == "boolean":
-            return boolean(self.name, **traits)
-        if self.kind == "choice":
-            return categorical(self.name, self.values, **traits)
-        low, high = self.search
-        traits["special"] = {float(number): meaning for number, meaning in self.special.items()}
-        if self.kind == "integer":
-            return integer(self.name, (int(low), int(high)), step=self.step, log=self.log, **traits)
-        return floating(self.name, (low, high), log=self.log, **traits)
+        return self.built(
+            self.name,
+            {
+                "default": self.default,
+                "cost": self.cost,
+                "weaker": self.weaker,
+                "unit": self.unit,
+                "description": self.what,
+                "native": self.name,
+            },
+        )
 
     def text(self, value: object) -> str:
         """A value as the server's configuration file writes it, without quotes: on, 4096kB, 0.9."""

@@ -23,6 +23,8 @@ class Form(StrEnum):
     TUNED = "tuned"
     POSTGRESQL_CONF = "postgresql.conf"
     ALTER_SYSTEM = "alter-system"
+    REDIS_CONF = "redis.conf"
+    CONFIG_SET = "config-set"
 
 
 def _runs(incomplete: str) -> list[str]:

@@ -1,9 +1,8 @@
-"""Where PostgreSQL's programs are, and as whom they run: the server refuses to run as root."""
+"""Where PostgreSQL's programs are."""
 
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import subprocess
@@ -11,13 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import EnvironmentLacks
 
 HOMES = ("/usr/lib/postgresql", "/usr")
 """Where Debian has a folder for each version, and Fedora the one."""
-
-USER = "postgres"
-"""The account that the packages make for the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,56 +105,3 @@ def _known(folder: Path) -> Programs | None:
     done = subprocess.run([str(server), "--version"], capture_output=True, text=True, timeout=60, check=False)
     version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", done.stdout)
     return None if version is None else Programs(folder, version[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Whom the server runs as.
-
-    Attributes:
-        name: the account; None: ourselves.
-        uid: its number.
-        gid: the number of its group.
-        home: its home directory.
-    """
-
-    name: str | None
-    uid: int
-    gid: int
-    home: Path
-
-    @classmethod
-    def of(cls, user: str | None) -> Account:
-        """The account of a study; the package's where root names none.
-
-        Raises:
-            StudyError: there is no such account, or it is root's.
-            EnvironmentLacks: we are root, and the package's account is not there.
-        """
-        root = os.geteuid() == 0
-        if user is None and not root:
-            entry = pwd.getpwuid(os.geteuid())
-            return cls(None, entry.pw_uid, entry.pw_gid, Path(entry.pw_dir))
-        try:
-            entry = pwd.getpwnam(user or USER)
-        except (KeyError, ValueError) as error:
-            if user is None:
-                raise EnvironmentLacks(
-                    f"there is no account {USER!r}, and the server refuses to run as root; "
-                    "name an account in target.user"
-                ) from error
-            raise StudyError(f"target.user = {user!r}: there is no such account") from error
-        if entry.pw_uid == 0:
-            raise StudyError(
-                f"target.user = {user!r}: PostgreSQL refuses to run as root; name another account"
-            )
-        if not root and entry.pw_uid != os.geteuid():
-            raise StudyError(f"target.user = {user!r}: only root can run a server as somebody else")
-        return cls(entry.pw_name if root else None, entry.pw_uid, entry.pw_gid, Path(entry.pw_dir))
-
-    def run(self, *argv: str) -> list[str]:
-        """The words that run a program as the account."""
-        if self.name is None:
-            return list(argv)
-        setpriv = ["setpriv", f"--reuid={self.uid}", f"--regid={self.gid}", "--init-groups"]
-        return [*setpriv, "--", *argv]

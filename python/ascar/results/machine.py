@@ -259,7 +259,17 @@ class ExportResult(
     """
 
     run_id: Count
-    form: Literal["shell", "sysctl", "udev", "fstab", "tuned", "postgresql.conf", "alter-system"]
+    form: Literal[
+        "shell",
+        "sysctl",
+        "udev",
+        "fstab",
+        "tuned",
+        "postgresql.conf",
+        "alter-system",
+        "redis.conf",
+        "config-set",
+    ]
     configuration: Configuration
     chosen: tuple[str, ...]
     lines: tuple[str, ...]

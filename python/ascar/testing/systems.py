@@ -15,7 +15,17 @@ from ascar.systems.place import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMS = ("shell", "fstab", "sysctl", "udev", "tuned", "postgresql.conf", "alter-system")
+FORMS = (
+    "shell",
+    "fstab",
+    "sysctl",
+    "udev",
+    "tuned",
+    "postgresql.conf",
+    "alter-system",
+    "redis.conf",
+    "config-set",
+)
 
 
 class TargetContract:

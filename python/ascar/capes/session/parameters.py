@@ -69,6 +69,8 @@ class SessionParameter:
 def session_parameters(system: System, space: Space, device: str | None) -> tuple[SessionParameter, ...]:
     """The parameters of a space that can change while the system works, and have more than one value.
 
+    A parameter that brings others into play, such as a log with settings of its own, stays as it is.
+
     Args:
         system: the system; it says which changes it takes while it works.
         space: the space of the study.
@@ -78,9 +80,10 @@ def session_parameters(system: System, space: Space, device: str | None) -> tupl
         StudyError: there is none, or there are more than 100.
     """
     default, found = space.default(), list[SessionParameter]()
+    deciding = {name for one in space.parameters if one.condition for name in one.condition.names}
     for parameter in space.parameters:
         one = parameter
-        fixed = one.name in space.pinned or one.name not in default
+        fixed = one.name in space.pinned or one.name not in default or one.name in deciding
         if fixed or one.cost not in system.changes_while_working or _is_single(one):
             continue
         of_kernel = kernel_setting(one.native) is not None

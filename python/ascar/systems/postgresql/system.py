@@ -13,67 +13,51 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import tempfile
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.postgresql import VERSION_MIN, postgresql
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
-from ascar.program.postgresql import Account, Programs
+from ascar.errors import EnvironmentLacks, StudyError
+from ascar.program.postgresql import Programs
 from ascar.results.machine import Need
-from ascar.results.trial import Change
-from ascar.space import ChangeCost
 from ascar.study import convert
-from ascar.systems import Sample, Starter, Target
+from ascar.systems import Sample
 from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.counters import Counters, counter_names
-from ascar.systems.keeper import Keeper
-from ascar.systems.machine import backing_of, describe_machine, file_system_of
+from ascar.systems.counters import counter_names
+from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
-from ascar.systems.postgresql.server import DATABASE, ROLE, PostgresServer
+from ascar.systems.postgresql.server import DATABASE, ROLE, SOCKET, PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.systems.postgresql.statements import forms_of, settings_of
-from ascar.units import parse_size
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from types import TracebackType
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
 
     from ascar.space import Configuration, Value
+    from ascar.systems.keeper import Keeper
 
 _CONNECTIONS_MAX = 10_000
-_DIRECTORY_MAX = 107 - len("/ascar-12345678/.s.PGSQL.5432")
-_START_S = 120.0
 _TIMEOUT_DEFAULT_S, _WAL_DEFAULT_MIB = 300, 1024
 _SIX_DIGITS, _THOUSANDTH = 1e-5, 1e-3
 
 
-class PostgreSQLOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PostgreSQLOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
     """`[target]` of kind "postgresql".
 
     Attributes:
         directory: the directory in which one is made for the server. None: the home of its account.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that the server may come to use. None: three quarters of the machine's.
-        max_connections: the connections that the server takes.
         user: the account that runs the server. None: the caller's, or "postgres" where root calls.
         version: the major version to run. None: the newest one that is installed.
+        max_connections: the connections that the server takes.
     """
 
-    directory: str | None = None
-    parameters: Literal["expert", "wide"] = "expert"
-    memory: str | None = None
     max_connections: int = 100
-    user: str | None = None
-    version: int | None = None
 
 
-class PostgreSQL(Target):
+class PostgreSQL(OwnServerTarget[PostgresServer]):
     """A PostgreSQL server of the study's own.
 
     Args:
@@ -84,9 +68,8 @@ class PostgreSQL(Target):
         EnvironmentLacks: PostgreSQL is not installed.
     """
 
+    name, kind, account, socket = "PostgreSQL", "postgresql", "postgres", SOCKET
     default_workload: str | None = "pgbench"
-    changes_while_working = frozenset({ChangeCost.DYN_APP})
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, PostgreSQLOptions, "target")
@@ -95,7 +78,7 @@ class PostgreSQL(Target):
                 f"target.max_connections = {self.options.max_connections}: "
                 f"must be from 10 to {_CONNECTIONS_MAX}"
             )
-        self._account = Account.of(self.options.user)
+        super().__init__(self.options)
         self._programs = Programs.find(self.options.version)
         if self._programs.major < VERSION_MIN:
             raise EnvironmentLacks(
@@ -105,105 +88,15 @@ class PostgreSQL(Target):
             self.options.parameters,
             settings_here(self._programs),
             self.options.max_connections,
-            self._memory_bytes(),
+            self._memory_bytes,
         )
-        self._directory = self._checked_directory()
-        self._keeper: Keeper | None = None
-        self._server: PostgresServer | None = None
-        self._counters: Counters | None = None
-        self._current: Configuration | None = None
 
-    def __enter__(self) -> PostgreSQL:
-        """Make the directory.
+    def _made(self, place: Path, keeper: Keeper) -> PostgresServer:
+        fixed = (f"max_connections={self.options.max_connections}",)
+        return PostgresServer(self._programs, self._account, place, keeper, fixed)
 
-        Raises:
-            StudyError: it cannot be made, or its path is too long for a socket.
-        """
-        key = f"target.directory = {str(self._directory)!r}"
-        if len(os.fsencode(self._directory)) > _DIRECTORY_MAX:
-            raise StudyError(f"{key}: the path is too long for a socket; name a shorter one")
-        try:
-            place = Path(tempfile.mkdtemp(prefix="ascar-", dir=self._directory))
-        except OSError as error:
-            raise StudyError(f"{key}: {error.strerror}; name a directory that you may write to") from error
-        try:
-            self._keeper = Keeper("postgresql", user=True).start()
-            self._keeper.undo_command(self._removal(place))
-            (place / "load").mkdir()
-            for path in (place, place / "load"):
-                os.chown(path, self._account.uid, self._account.gid)
-            self._server = PostgresServer(self._programs, self._account, place, self._keeper)
-        except BaseException:
-            self._close()
-            shutil.rmtree(place, ignore_errors=True)
-            raise
-        backing = backing_of(place)
-        self._counters = Counters({} if backing is None else {"device": backing})
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the server, and remove everything."""
-        server, self._server, self._current = self._server, None, None
-        try:
-            if server is not None:
-                server.stop()
-                shutil.rmtree(server.place, ignore_errors=True)
-                if self._keeper is not None and not server.place.exists():
-                    self._keeper.undo_forget(self._removal(server.place))
-        finally:
-            self._close()
-
-    def apply(self, configuration: Configuration) -> Change:
-        """Start the server on the same data with the configuration.
-
-        Raises:
-            StageFailed: the server refuses it.
-        """
-        server, steps = self._entered(), dict[str, float]()
-        before, self._current = self._current, None
-        start_s = time.monotonic()
-        server.stop()
-        steps["stop"], start_s = time.monotonic() - start_s, time.monotonic()
-        filled = server.saved.exists()
-        if filled:
-            server.load()
-        else:
-            server.create()
-        steps["data"], start_s = time.monotonic() - start_s, time.monotonic()
-        self._begin(configuration)
-        steps["start"] = time.monotonic() - start_s
-        self._current = configuration
-        difference = self.space.change(before or {}, configuration)
-        category = difference.category
-        return Change(difference.parameters, -1 if category is None else category, steps, filled)
-
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, keep the data, and start on a copy of it as all later trials do.
-
-        Raises:
-            StageFailed: the data cannot be copied, or the server does not start again.
-        """
-        server = self._entered()
-        if server.saved.exists() or self._current is None:
-            return {}
-        start_s = time.monotonic()
-        server.stop()
-        server.save()
-        server.load()
-        self._begin(self._current)
-        return {"save data": time.monotonic() - start_s}
-
-    def health(self, limit_s: float) -> None:
-        """See that the server answers.
-
-        Raises:
-            StageFailed: it does not within `limit_s`.
-        """
-        server = self._entered()
-        server.check_alive()
-        server.ask("SELECT 1", max(1.0, limit_s))
+    def _lines(self, configuration: Configuration) -> Sequence[str]:
+        return settings_of(configuration)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What pg_settings says is in force.
@@ -276,14 +169,10 @@ class PostgreSQL(Target):
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
-        place = self._entered().place
         return {
-            "target": "postgresql",
-            **describe_machine(),
+            **super().describe(),
             "postgresql": self._programs.version,
-            "device": {"name": backing_of(place), "file_system": file_system_of(place)},
             "max_connections": self.options.max_connections,
-            "memory_bytes": self._memory_bytes(),
         }
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
@@ -305,42 +194,6 @@ class PostgreSQL(Target):
         packages = ("postgresql", "postgresql-server postgresql-contrib")
         return (Need("postgres", "the server that is tuned", found, ("postgresql",), *packages),)
 
-    def _begin(self, configuration: Configuration) -> None:
-        server = self._entered()
-        server.configure(settings_of(configuration))
-        server.start([f"max_connections={self.options.max_connections}"], _START_S)
-
     def _chosen_by_server(self, name: str) -> Collection[Value]:
         """The special values of a setting in whose place pg_settings shows what the server made of them."""
         return (-1,) if name == "wal_buffers" else ()
-
-    def _memory_bytes(self) -> int:
-        if self.options.memory is None:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-        try:
-            return parse_size(self.options.memory)
-        except InputError as error:
-            raise StudyError(f"target.memory: {error.message}") from None
-
-    def _checked_directory(self) -> Path:
-        given = self.options.directory
-        path = self._account.home if given is None else Path(given).expanduser().absolute()
-        if given is not None and (not given or "\0" in given):
-            raise StudyError(f"target.directory = {given!r}: must be a path")
-        if not os.path.isdir(path):  # noqa: PTH112 - False where it may not even be looked at
-            key = f"target.directory = {given!r}" if given is not None else f"{path}, the home of the account"
-            raise StudyError(f"{key}: is not a directory; make it, or name another in target.directory")
-        return path
-
-    def _removal(self, place: Path) -> list[str]:
-        return [shutil.which("rm") or "/bin/rm", "-rf", "--", str(place)]
-
-    def _close(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.close()
-
-    def _entered(self) -> PostgresServer:
-        if self._server is None:
-            raise StageFailed("program", "the target is entered before it is used")
-        return self._server

@@ -1,0 +1,97 @@
+"""Where the programs of Redis are, or those of Valkey, which began as Redis 7.2."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ascar.errors import EnvironmentLacks
+
+FLAVOURS = ("redis", "valkey")
+"""The beginnings of the programs' names."""
+_VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisPrograms:
+    """The programs of one version.
+
+    Attributes:
+        flavour: "redis" or "valkey".
+        server: the path of the server.
+        version: the version as the server says it, such as "7.0.15".
+    """
+
+    flavour: str
+    server: Path
+    version: str
+
+    @classmethod
+    def find(cls, version: int | None = None, flavour: str | None = None) -> RedisPrograms:
+        """The programs of a major version; None: of the first flavour that is installed.
+
+        Raises:
+            EnvironmentLacks: there are none.
+        """
+        flavours = FLAVOURS if flavour is None else (flavour,)
+        found = [known for one in flavours if (known := _known(one, os.environ.get("PATH", os.defpath)))]
+        if not found:
+            package = flavours[0]
+            raise EnvironmentLacks(
+                f"{' or '.join(flavours)}-server is not installed; install the package {package}-server "
+                f"(Fedora: {package})"
+            )
+        fitting = [one for one in found if version in (None, one.number[0])]
+        if not fitting:
+            have = ", ".join(f"{one.number[0]} ({one.flavour} {one.version})" for one in found)
+            raise EnvironmentLacks(
+                f"target.version = {version}: must be one of the versions that are installed: {have}"
+            )
+        return fitting[0]
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Major and minor version."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def has(self, since: str) -> bool:
+        """Whether it is of a version, such as "7.0", or newer."""
+        major, minor = since.split(".")
+        return self.number >= (int(major), int(minor))
+
+    def path(self, tool: str) -> str:
+        """Another program: "cli" or "benchmark".
+
+        Raises:
+            EnvironmentLacks: it is missing.
+        """
+        name = f"{self.flavour}-{tool}"
+        beside = self.server.with_name(name)
+        if os.access(beside, os.X_OK):
+            return str(beside)
+        found = shutil.which(name)
+        if found is None:
+            raise EnvironmentLacks(f"{name} is missing; install the package {self.flavour}-tools")
+        return found
+
+
+@cache
+def _known(flavour: str, path: str) -> RedisPrograms | None:
+    """The programs of a flavour on a search path."""
+    server = shutil.which(f"{flavour}-server", path=path)
+    if server is None:
+        return None
+    try:
+        done = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = _VERSION.search(done.stdout)
+    if version is None:
+        return None
+    return RedisPrograms(flavour, Path(server), ".".join(version.groups()))

@@ -1,0 +1,189 @@
+"""A server of a study's own: a directory, a process, a socket only for its account.
+
+    PLACE/data      the data of the running server
+    PLACE/saved     a copy of it as the load's fill left it, from which each trial starts
+    PLACE/load      where the load runs
+    PLACE           the socket; nothing listens on the network
+
+The keeper of the user ends the process and removes PLACE if we are killed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from ascar.errors import StageFailed
+from ascar.systems.program.foreground import Foreground
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ascar.program.account import Account
+    from ascar.systems.keeper import Keeper
+
+_LOOK_S = 0.02
+_END_S = 30.0
+_STAGE_S = 600.0
+
+
+class OwnServer:
+    """The server; nothing runs until it is launched.
+
+    Args:
+        account: whom it runs as.
+        place: the directory, which exists and belongs to the account.
+        keeper: a keeper of the user.
+    """
+
+    name: ClassVar[str]
+    """The name for people."""
+
+    def __init__(self, account: Account, place: Path, keeper: Keeper) -> None:
+        self.account, self.place = account, place
+        self._keeper = keeper
+        self._process: Foreground | None = None
+
+    @property
+    def data(self) -> Path:
+        """The directory of the data."""
+        return self.place / "data"
+
+    @property
+    def saved(self) -> Path:
+        """The copy that trials start from; it is there once `save` was called."""
+        return self.place / "saved"
+
+    def create(self) -> None:
+        """Make an empty directory of data.
+
+        Raises:
+            StageFailed: it cannot be made.
+        """
+        raise NotImplementedError
+
+    def begin(self, lines: Sequence[str], limit_s: float) -> None:
+        """Start the server with lines of its configuration file, and wait until it answers.
+
+        Raises:
+            StageFailed: it does not start, e.g. since it refuses a setting; with its last words.
+        """
+        raise NotImplementedError
+
+    def ping(self, limit_s: float) -> None:
+        """See that the server answers.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        raise NotImplementedError
+
+    def save(self) -> None:
+        """Keep the data as it is as the state from which trials start; the server is stopped."""
+        self._remove(self.saved)
+        self.data.rename(self.saved)
+
+    def load(self) -> None:
+        """Make the data as it was saved, on disk and not in memory; the server is stopped.
+
+        Raises:
+            StageFailed: it cannot be copied.
+        """
+        self._remove(self.data)
+        self._run(["cp", "-a", "--reflink=auto", "--", str(self.saved), str(self.data)], as_us=True)
+        self._run(["sync", "-f", str(self.data)], as_us=True)
+        for folder, _, names in os.walk(self.place):
+            for name in names:
+                with suppress(OSError), Path(folder, name).open("rb") as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def check_alive(self) -> None:
+        """See that the server runs.
+
+        Raises:
+            StageFailed: it does not.
+        """
+        if self._process is None:
+            raise StageFailed("program", f"the {self.name} server is not running")
+        self._process.check_alive()
+
+    def stop(self) -> None:
+        """End the server; it writes what is not written."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(StageFailed):
+            process.check_alive()
+            self._shut_down()
+        process.end()
+
+    def _shut_down(self) -> None:
+        """Ask the server to end, and wait until it has."""
+        raise NotImplementedError
+
+    def _answers(self) -> bool:
+        """Whether the server takes requests."""
+        raise NotImplementedError
+
+    def _reason(self, said: str) -> str | None:
+        """The line of the server's last words that says why it ended, rather than that it did."""
+        raise NotImplementedError
+
+    def _launch(self, argv: Sequence[str], environment: Mapping[str, str], limit_s: float) -> None:
+        """Start the server's program, and wait until it answers."""
+        words = self.account.run(*argv)
+        self._process = Foreground(words, environment, self.place, self._keeper, _END_S)
+        begun_s = time.monotonic()
+        while not self._answers():
+            try:
+                self._process.check_alive()
+            except StageFailed as failure:
+                self.stop()
+                reason = self._reason(failure.stderr) or failure.message
+                problem = f"the {self.name} server does not start: {reason}"[:400]
+                raise StageFailed("change", problem, failure.stderr) from None
+            if time.monotonic() - begun_s > limit_s:
+                self.stop()
+                raise StageFailed("change", f"the {self.name} server does not answer after {limit_s:g} s")
+            time.sleep(_LOOK_S)
+
+    def _write(self, path: Path, text: str) -> None:
+        """Write a file of the server's account."""
+        try:
+            path.write_text(text, encoding="utf-8")
+            self._give(path)
+        except OSError as error:
+            raise StageFailed("change", f"{path}: {error.strerror}") from error
+
+    def _give(self, path: Path) -> None:
+        if self.account.name is not None:
+            os.chown(path, self.account.uid, self.account.gid)
+
+    def _remove(self, path: Path) -> None:
+        try:
+            if path.exists():
+                shutil.rmtree(path)
+        except OSError as error:
+            raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
+
+    def _run(self, argv: Sequence[str], *, as_us: bool = False) -> None:
+        words = list(argv) if as_us else self.account.run(*argv)
+        try:
+            done = subprocess.run(
+                words, capture_output=True, text=True, timeout=_STAGE_S, check=False, cwd=self.place
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StageFailed("change", f"{argv[0]}: {error}") from error
+        if done.returncode != 0:
+            raise StageFailed("change", f"{Path(argv[0]).name}: {last_line(done.stderr)}", done.stderr)
+
+
+def last_line(text: str) -> str:
+    """The last line of what a program said."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "no message"

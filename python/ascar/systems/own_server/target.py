@@ -1,0 +1,238 @@
+"""A target that is a server of the study's own: filled once, and started for each trial on the same data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+import msgspec
+
+from ascar.errors import InputError, StageFailed, StudyError
+from ascar.program.account import Account
+from ascar.results.trial import Change
+from ascar.space import ChangeCost
+from ascar.systems import Starter, Target
+from ascar.systems.counters import Counters
+from ascar.systems.keeper import Keeper
+from ascar.systems.machine import backing_of, describe_machine, file_system_of
+from ascar.systems.own_server.server import OwnServer
+from ascar.units import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from ascar.space import Configuration
+
+_PATH_BYTES_MAX = 107  # of a socket (unix(7))
+_START_S = 120.0
+
+
+class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of `[target]` that every server of a study's own has; kinds say what they mean for them.
+
+    Attributes:
+        directory: the directory in which one is made for the server. None: the home of its account.
+        parameters: which settings are searched.
+        memory: the memory that the server may come to use. None: three quarters of the machine's.
+        user: the account that runs the server. None: the caller's, or the package's where root calls.
+        version: the major version to run. None: the newest one that is installed.
+    """
+
+    directory: str | None = None
+    parameters: Literal["expert", "wide"] = "expert"
+    memory: str | None = None
+    user: str | None = None
+    version: int | None = None
+
+
+S = TypeVar("S", bound=OwnServer)
+
+
+class OwnServerTarget(Target, Generic[S]):
+    """What such targets do alike.
+
+    A kind names its server and its account, and says how a server is made (`_made`) and which lines of its
+    configuration file stand for a configuration (`_lines`).
+
+    Args:
+        keys: the checked keys of `[target]`.
+
+    Raises:
+        StudyError: a key is wrong.
+        EnvironmentLacks: the package's account is missing.
+    """
+
+    name: ClassVar[str]
+    """The server's name for people."""
+    kind: ClassVar[str]
+    """The name of the kind."""
+    account: ClassVar[str]
+    """The account that packages make for the server."""
+    socket: ClassVar[str]
+    """The name of the socket."""
+
+    changes_while_working = frozenset({ChangeCost.DYN_APP})
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'})
+
+    def __init__(self, keys: ServerKeys) -> None:
+        self._keys = keys
+        self._account = Account.of(keys.user, self.name, self.account)
+        self._memory_bytes = _memory_bytes(keys.memory)
+        self._directory = self._checked_directory(keys.directory)
+        self._keeper: Keeper | None = None
+        self._server: S | None = None
+        self._counters: Counters | None = None
+        self._current: Configuration | None = None
+
+    def _made(self, place: Path, keeper: Keeper) -> S:
+        """The server, not yet running."""
+        raise NotImplementedError
+
+    def _lines(self, configuration: Configuration) -> Sequence[str]:
+        """The lines of the server's configuration file."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Make the directory.
+
+        Raises:
+            StudyError: it cannot be made, or its path is too long for a socket.
+        """
+        key = f"target.directory = {str(self._directory)!r}"
+        longest = _PATH_BYTES_MAX - len(f"/ascar-12345678/{self.socket}")
+        if len(os.fsencode(self._directory)) > longest:
+            raise StudyError(f"{key}: the path is too long for a socket; name a shorter one")
+        try:
+            place = Path(tempfile.mkdtemp(prefix="ascar-", dir=self._directory))
+        except OSError as error:
+            raise StudyError(f"{key}: {error.strerror}; name a directory that you may write to") from error
+        try:
+            self._keeper = Keeper(self.kind, user=True).start()
+            self._keeper.undo_command(_removal(place))
+            (place / "load").mkdir()
+            for path in (place, place / "load"):
+                os.chown(path, self._account.uid, self._account.gid)
+            self._server = self._made(place, self._keeper)
+        except BaseException:
+            self._close()
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        backing = backing_of(place)
+        self._counters = Counters({} if backing is None else {"device": backing})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the server, and remove everything."""
+        server, self._server, self._current = self._server, None, None
+        try:
+            if server is not None:
+                server.stop()
+                shutil.rmtree(server.place, ignore_errors=True)
+                if self._keeper is not None and not server.place.exists():
+                    self._keeper.undo_forget(_removal(server.place))
+        finally:
+            self._close()
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Start the server on the same data with the configuration.
+
+        Raises:
+            StageFailed: the server refuses it.
+        """
+        server, steps = self._entered(), dict[str, float]()
+        before, self._current = self._current, None
+        start_s = time.monotonic()
+        server.stop()
+        steps["stop"], start_s = time.monotonic() - start_s, time.monotonic()
+        filled = server.saved.exists()
+        if filled:
+            server.load()
+        else:
+            server.create()
+        steps["data"], start_s = time.monotonic() - start_s, time.monotonic()
+        server.begin(self._lines(configuration), _START_S)
+        steps["start"] = time.monotonic() - start_s
+        self._current = configuration
+        return self._change(before, configuration, steps, filled=filled)
+
+    def settle(self) -> Mapping[str, float]:
+        """After the fill, keep the data, and start on a copy of it as all later trials do.
+
+        Raises:
+            StageFailed: the data cannot be copied, or the server does not start again.
+        """
+        server = self._entered()
+        if server.saved.exists() or self._current is None:
+            return {}
+        start_s = time.monotonic()
+        server.stop()
+        server.save()
+        server.load()
+        server.begin(self._lines(self._current), _START_S)
+        return {"save data": time.monotonic() - start_s}
+
+    def health(self, limit_s: float) -> None:
+        """See that the server answers.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        server = self._entered()
+        server.check_alive()
+        server.ping(max(1.0, limit_s))
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        place = self._entered().place
+        return {
+            "target": self.kind,
+            **describe_machine(),
+            "device": {"name": backing_of(place), "file_system": file_system_of(place)},
+            "memory_bytes": self._memory_bytes,
+        }
+
+    def _change(
+        self, before: Configuration | None, after: Configuration, steps: Mapping[str, float], *, filled: bool
+    ) -> Change:
+        difference = self.space.change(before or {}, after)
+        category = difference.category
+        return Change(difference.parameters, -1 if category is None else category, steps, filled)
+
+    def _checked_directory(self, given: str | None) -> Path:
+        path = self._account.home if given is None else Path(given).expanduser().absolute()
+        if given is not None and (not given or "\0" in given):
+            raise StudyError(f"target.directory = {given!r}: must be a path")
+        if not os.path.isdir(path):  # noqa: PTH112 - False where it may not even be looked at
+            key = f"target.directory = {given!r}" if given is not None else f"{path}, the home of the account"
+            raise StudyError(f"{key}: is not a directory; make it, or name another in target.directory")
+        return path
+
+    def _close(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
+
+    def _entered(self) -> S:
+        if self._server is None:
+            raise StageFailed("program", "the target is entered before it is used")
+        return self._server
+
+
+def _memory_bytes(given: str | None) -> int:
+    if given is None:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    try:
+        return parse_size(given)
+    except InputError as error:
+        raise StudyError(f"target.memory: {error.message}") from None
+
+
+def _removal(place: Path) -> list[str]:
+    return [shutil.which("rm") or "/bin/rm", "-rf", "--", str(place)]

@@ -1,0 +1,228 @@
+"""A study of Redis by the commands: begun, tuned, exported, interrupted, killed; nothing is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.errors import EnvironmentLacks
+from ascar.program.account import Account
+from ascar.program.redis import RedisPrograms
+from ascar.systems.redis import Redis
+from ascar.workloads import LoadTiming, open_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "redis.toml"
+KILLS = 5
+TEXT = """
+[study]
+name = "cache"
+objective = "maximize throughput_ops_per_s"
+budget = "60 s"
+[target]
+kind = "redis"
+directory = "PLACE"
+memory = "512 MiB"
+settings = { appendonly = "yes" }
+[space]
+tuned = ["hz", "hash_max_listpack_entries", "latency_tracking", "rdbcompression"]
+[workload]
+kind = "redis-benchmark"
+keys = 2000
+clients = 4
+[measurement]
+load_min = "1 s"
+load_max = "2 s"
+[stop]
+trials = 4
+[verify]
+runs_min = 2
+runs_max = 2
+"""
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    try:
+        RedisPrograms.find()
+        account = Account.of(None, "Redis", "redis")
+    except EnvironmentLacks as lack:
+        pytest.skip(str(lack))
+    with TemporaryDirectory(prefix="ascar-redis-", dir="/var/tmp") as folder:
+        os.chown(folder, account.uid, -1)
+        yield Path(folder)
+
+
+@pytest.fixture
+def study(place: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "cache.toml"
+    path.write_text(TEXT.replace("PLACE", str(place)))
+    return path
+
+
+def servers(place: Path) -> list[str]:
+    """The command lines of servers that run in the place."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if words.startswith(("/usr/bin/redis-server", "redis-server")) and str(place) in words:
+            found.append(words)
+    return found
+
+
+def nothing_is_left(place: Path) -> bool:
+    """Whether the place becomes as it was: no server, no file."""
+    deadline_s = time.monotonic() + 120
+    while (list(place.iterdir()) or servers(place)) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    return not list(place.iterdir()) and not servers(place)
+
+
+@pytest.mark.slow
+def test_it_is_tuned_and_exported_and_nothing_is_left(
+    ascar: Callable[..., Any], place: Path, study: Path
+) -> None:
+    tuned = ascar("tune", study, "--json")
+    assert tuned.status in {0, 3}, tuned.err
+    assert tuned.document["counts"]["complete"] >= 2
+    assert nothing_is_left(place)
+    assert set(tuned.document["best"]["configuration"]) >= {"hz", "appendonly"}
+    for form in ("redis.conf", "config-set"):
+        exported = ascar("export", "cache", "--as", form, "--json").document
+        assert len(exported["lines"]) >= len(exported["chosen"])
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_on(
+    ascar: Callable[..., Any], place: Path, tmp_path: Path
+) -> None:
+    small = place / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "tmpfs", str(small)], check=True)
+    try:
+        text = TEXT.replace("PLACE", str(small)).replace('appendonly = "yes"', 'save = ""')
+        text = text.replace('tuned = ["hz"', 'tuned = ["appendonly", "hz"').replace(
+            "trials = 4", "trials = 6"
+        )
+        study = tmp_path / "cache.toml"
+        study.write_text(f"{text}[start]\nconfigurations = [{{ appendonly = true }}]\n")
+        tuned = ascar("tune", study, "--json")
+        assert tuned.status in {0, 3}, tuned.err
+        assert tuned.document["counts"]["failed"] >= 1, tuned.err
+        assert tuned.document["counts"]["complete"] >= 3, tuned.err
+        assert "No space left on device" in tuned.err
+        assert nothing_is_left(small)
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.mark.slow
+def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
+    place: Path, study: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for turn in range(KILLS):
+        with subprocess.Popen(
+            [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            time.sleep(chance.uniform(0.5, 12.0))
+            process.send_signal(signal.SIGINT if turn == 0 else signal.SIGKILL)
+        assert nothing_is_left(place), turn
+
+
+@pytest.mark.slow
+@pytest.mark.paced
+def test_what_a_mis_set_server_loses_is_won_back(
+    ascar: Callable[..., Any], place: Path, tmp_path: Path
+) -> None:
+    """Hashes of a thousand fields as lists, each searched from its beginning."""
+    load = {"kind": "redis-benchmark", "mix": "hashes", "keys": 1_000_000, "value_bytes": 20, "pipeline": 8}
+    table = "\n".join(f"{key} = {value!r}" for key, value in load.items())
+    study = tmp_path / "lists.toml"
+    study.write_text(
+        f"""
+[study]
+name = "lists"
+objective = "maximize throughput_ops_per_s"
+budget = "3 min"
+[target]
+kind = "redis"
+directory = "{place}"
+memory = "1 GiB"
+settings = {{ hash-max-listpack-entries = 65536, save = "" }}
+[space]
+tuned = ["hash_max_listpack_entries", "hz", "activerehashing", "latency_tracking"]
+[workload]
+{table}
+[measurement]
+load_min = "2 s"
+load_max = "3 s"
+"""
+    )
+    tuned = ascar("tune", study, "--json")
+    assert tuned.status == 0, tuned.err
+    assert tuned.document["verdict"]["kind"] == "improved"
+    recommended = tuned.document["best"]["configuration"]
+    pace = LoadTiming(3.0, 3.0, 0.5, lambda series: False)
+    options = {"directory": str(place), "memory": "1 GiB", "settings": {"save": ""}}
+    rates: dict[str, list[float]] = {"stock": [], "mis-set": [], "recommended": []}
+    with Redis(options) as target:
+        stock = target.space.default()
+        run = open_workload(load)
+        target.apply(stock)
+        run.prepare(target.workspace)
+        target.settle()
+        tried = {
+            "stock": stock,
+            "mis-set": target.space.nearest({**stock, "hash_max_listpack_entries": 65536}),
+            "recommended": target.space.nearest(recommended),
+        }
+        for _ in range(4):
+            for name, configuration in tried.items():
+                target.apply(configuration)
+                found = run.run(target.workspace, pace)
+                rates[name].append(found.metrics["throughput_ops_per_s"])
+    mean = {name: sum(values) / len(values) for name, values in rates.items()}
+    lost = mean["stock"] - mean["mis-set"]
+    assert lost > 0.1 * mean["stock"], rates
+    assert mean["recommended"] - mean["mis-set"] >= 0.9 * lost, rates
+
+
+def test_init_writes_a_study_for_both_loops(ascar: Callable[..., Any]) -> None:
+    for words in ((), ("--online",)):
+        text = ascar("init", "redis", *words, "--out", "-").out
+        assert 'kind = "redis"' in text
+        assert "#settings = {}" in text
+        assert ("[online]" in text) == bool(words)
+
+
+def test_the_doctor_names_the_packages(ascar: Callable[..., Any]) -> None:
+    text = str(ascar("doctor", "--json").document)
+    assert "redis-server" in text
+    assert "redis-benchmark" in text
+
+
+def test_the_example_is_a_study(ascar: Callable[..., Any]) -> None:
+    shown = ascar("space", EXAMPLE, "--json")
+    if "not installed" in shown.err or "no account" in shown.err:
+        pytest.skip(shown.error)
+    assert shown.status == 0, shown.err
+    assert "hash_max_listpack_entries" in str(shown.document)
