@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.postgresql import postgresql
-from ascar.space import Guarantee, Space
+from ascar.errors import InputError, SpaceError, StudyError
+from ascar.space import Guarantee, Parameter, Space
+from ascar.units import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
+
+    from ascar.space import Value
 
 _AUTOVACUUM_WORKERS = 3
 
@@ -31,7 +37,7 @@ def postgresql_space(
     chosen = [
         one for one in postgresql().values() if one.name in known and (one.expert or parameters == "wide")
     ]
-    space = Space(tuple(one.parameter() for one in chosen), name="postgresql", allow_weaker=tuple(Guarantee))
+    space = _space_of([one.parameter() for one in chosen])
     parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
     default = space.default()
     used_kib = sum(count * int(default[name]) for name, count in parts.items())
@@ -39,3 +45,62 @@ def postgresql_space(
     return space.constrain(
         f"{total} <= {max(used_kib, memory_bytes // 1024)}", "min_wal_size <= max_wal_size"
     )
+
+
+def live_space(
+    parameters: str, in_force: Mapping[str, Value] | None, max_connections: int = 0, memory_bytes: int = 0
+) -> Space:
+    """The settings that a running server takes without a restart, with the values in force as defaults.
+
+    Args:
+        parameters: "expert" or "wide".
+        in_force: the values of the settings that the server has; None: nobody has asked it yet.
+        max_connections: the connections that the server takes.
+        memory_bytes: the memory that the server may use.
+    """
+    known = postgresql()
+    wanted = [
+        one for one in known.values() if one.context != "postmaster" and (one.expert or parameters == "wide")
+    ]
+    if in_force is None:
+        return _space_of([one.parameter() for one in wanted])
+    found = [
+        parameter
+        for one in wanted
+        if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
+    ]
+    space = _space_of(found).constrain("min_wal_size <= max_wal_size")
+    parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
+    used_kib = sum(count * int(in_force[name]) for name, count in parts.items())
+    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
+    left_kib = memory_bytes // 1024 - int(in_force["shared_buffers"])
+    return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
+
+
+def memory_of(given: str | None) -> int:
+    """The bytes that a server may use; None: three quarters of the machine's.
+
+    Raises:
+        StudyError: it is not a size.
+    """
+    if given is None:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    try:
+        return parse_size(given)
+    except InputError as error:
+        raise StudyError(f"target.memory: {error.message}") from None
+
+
+def _space_of(parameters: list[Parameter]) -> Space:
+    return Space(tuple(parameters), name="postgresql", allow_weaker=tuple(Guarantee))
+
+
+def _as_found(parameter: Parameter, present: Value) -> Parameter | None:
+    """A parameter with the value in force as its default; None: that is a word nobody knows."""
+    try:
+        return parameter.with_default(present)
+    except SpaceError:
+        if isinstance(present, (bool, str)):
+            return None
+        outside = (present, "the value that the study found")
+        return replace(parameter, special=(*parameter.special, outside)).with_default(present)

@@ -11,7 +11,6 @@ Each trial starts a server of its own on a copy of the data directory as the loa
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import tempfile
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ascar.catalogues.postgresql import postgresql
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program.postgresql import Account, Programs
 from ascar.results.machine import Need
 from ascar.results.trial import Change
@@ -34,10 +33,11 @@ from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.postgresql import counters as statistics
+from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import DATABASE, ROLE, PostgresServer
-from ascar.systems.postgresql.space import postgresql_space
+from ascar.systems.postgresql.server_facts import VERSION_MIN
+from ascar.systems.postgresql.space import memory_of, postgresql_space
 from ascar.systems.postgresql.statements import forms_of, settings_of
-from ascar.units import parse_size
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -45,13 +45,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.space import Configuration, Value
+    from ascar.systems import System
 
-_VERSION_MIN = 14
 _CONNECTIONS_MAX = 10_000
 _DIRECTORY_MAX = 107 - len("/ascar-12345678/.s.PGSQL.5432")
 _START_S = 120.0
-_TIMEOUT_DEFAULT_S, _WAL_DEFAULT_MIB = 300, 1024
-_SIX_DIGITS, _THOUSANDTH = 1e-5, 1e-3
 
 
 class PostgreSQLOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,9 +96,9 @@ class PostgreSQL(Target):
             )
         self._account = Account.of(self.options.user)
         self._programs = Programs.find(self.options.version)
-        if self._programs.major < _VERSION_MIN:
+        if self._programs.major < VERSION_MIN:
             raise EnvironmentLacks(
-                f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
+                f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {VERSION_MIN} on"
             )
         self.space = postgresql_space(
             self.options.parameters,
@@ -214,25 +212,7 @@ class PostgreSQL(Target):
         """
         if self._current is None:
             return {}
-        rows = self._entered().ask("SELECT name, setting, coalesce(unit, '') FROM pg_settings").splitlines()
-        told = {
-            name: (text, unit)
-            for name, text, unit in (row.split("|", 2) for row in rows if row.count("|") == 2)
-        }
-        found: dict[str, Value] = {}
-        for name in names:
-            if name in told and name in self._current:
-                setting, wanted = postgresql()[name], self._current[name]
-                value = setting.value(*told[name])
-                if isinstance(wanted, float) and isinstance(value, (int, float)):
-                    # The server keeps a thousandth of a unit, and prints six digits.
-                    least = _THOUSANDTH if setting.unit else 0.0
-                    same = math.isclose(value, wanted, rel_tol=_SIX_DIGITS, abs_tol=least)
-                    value = wanted if same else float(value)
-                elif wanted in self._chosen_by_server(name):
-                    continue  # what it tells is what it chose
-                found[name] = value
-        return found
+        return read_back(self._entered().ask(IN_FORCE), self._current, names)
 
     def sample(self) -> Sample:
         """The server's cumulative statistics, the traffic of the disk, and the log since the last checkpoint.
@@ -259,13 +239,8 @@ class PostgreSQL(Target):
         self._entered().ask("CHECKPOINT", limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
-        """The time between checkpoints: checkpoint_timeout, or until the log has grown by max_wal_size."""
-        longest_s = float(configuration.get("checkpoint_timeout", _TIMEOUT_DEFAULT_S))
-        log_bytes, load_s = metrics.get("pg_wal_bytes", 0.0), metrics.get("load_s", 0.0)
-        if not log_bytes or not load_s:
-            return longest_s
-        wal_bytes = float(configuration.get("max_wal_size", _WAL_DEFAULT_MIB)) * 2**20
-        return min(longest_s, load_s * wal_bytes / log_bytes)
+        """The time between checkpoints."""
+        return statistics.checkpoint_cycle_s(configuration, metrics)
 
     @property
     def workspace(self) -> Workspace:
@@ -292,6 +267,15 @@ class PostgreSQL(Target):
         return forms_of(configuration, chosen)
 
     @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.postgresql.existing import ExistingPostgreSQL
+
+        return ExistingPostgreSQL
+
+    @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
         """Every setting of the list, whether the installed version has it or not."""
         return catalogue_of(one.parameter() for one in postgresql().values())
@@ -311,17 +295,8 @@ class PostgreSQL(Target):
         server.configure(settings_of(configuration))
         server.start([f"max_connections={self.options.max_connections}"], _START_S)
 
-    def _chosen_by_server(self, name: str) -> Collection[Value]:
-        """The special values of a setting in whose place pg_settings shows what the server made of them."""
-        return (-1,) if name == "wal_buffers" else ()
-
     def _memory_bytes(self) -> int:
-        if self.options.memory is None:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-        try:
-            return parse_size(self.options.memory)
-        except InputError as error:
-            raise StudyError(f"target.memory: {error.message}") from None
+        return memory_of(self.options.memory)
 
     def _checked_directory(self) -> Path:
         given = self.options.directory
