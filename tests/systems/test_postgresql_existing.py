@@ -195,8 +195,11 @@ def test_a_file_that_somebody_wrote_by_hand_is_refused(server: LiveServer) -> No
 def test_a_file_that_cannot_be_written_is_refused(server: LiveServer) -> None:
     server.data.chmod(0o500)
     try:
-        with pytest.raises(Refused, match="ALTER SYSTEM fails: .*ermission denied"), target_of(server):
-            pass
+        with (
+            target_of(server) as target,
+            pytest.raises(Refused, match="ALTER SYSTEM fails: .*ermission denied"),
+        ):
+            target.adopt(target.space)
     finally:
         server.data.chmod(0o700)
 
@@ -233,17 +236,26 @@ def test_a_setting_of_a_role_is_refused(server: LiveServer) -> None:
         server.ask("ALTER ROLE postgres RESET work_mem")
 
 
+def grant(server: LiveServer, refusal: Refused) -> None:
+    """What the refusal tells a superuser to run."""
+    _, _, statements = refusal.message.partition("let a superuser run: ")
+    for statement in statements.split("; "):
+        server.ask(statement)
+
+
 def test_a_role_needs_rights_and_the_refusal_says_which(server: LiveServer) -> None:
     server.ask("CREATE ROLE tuner LOGIN")
     with pytest.raises(Refused) as told, target_of(server, user="tuner"):
         pass
-    _, _, statements = told.value.message.partition("let a superuser run: ")
     if Programs.find().major < 15:
         assert "no other role" in told.value.message
         return
-    for statement in statements.split("; "):
-        server.ask(statement)
+    grant(server, told.value)
+    with target_of(server, user="tuner") as target, pytest.raises(Refused, match="work_mem") as told:
+        target.adopt(target.space)
+    grant(server, told.value)
     with target_of(server, user="tuner") as target:
+        target.adopt(target.space)
         apply_checked(target, target.space.validate({**target.space.default(), **TRIAL}))
         assert server.ask("SHOW work_mem") == "64MB"
     # Its values are back; the place of what it may not set, in the middle of the file, is not.

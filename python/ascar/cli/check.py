@@ -97,6 +97,14 @@ def _print(console: Console, found: CheckResult, scored: Sequence[str]) -> None:
         console.print(_table(found.parameters))
     for command in [command for one in found.parameters for command in one.commands]:
         console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
+    if found.statements:
+        console.print("statements that the study may issue:")
+    for statement in found.statements:
+        console.print(f"  {statement}", soft_wrap=True, markup=False, highlight=False)
+    if found.rights:
+        console.print("rights that it needs:")
+    for right in found.rights:
+        console.print(f"  {right}", soft_wrap=True, markup=False, highlight=False)
     for need in found.missing:
         get = f"package {need.debian_package}" if need.debian_package else need.remedy
         console.print(f"missing: {need.name} ({need.purpose}): {get}", soft_wrap=True, markup=False)

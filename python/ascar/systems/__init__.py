@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_KIND",
     "Adopting",
+    "Announced",
     "Guarded",
     "Owned",
     "Placement",
@@ -56,6 +57,19 @@ class Sample:
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     gauges: Mapping[str, float] = field(default_factory=dict[str, float])
     deferred: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What a study may do to a system that people use.
+
+    Attributes:
+        statements: every statement that may be issued.
+        rights: what the account needs for them, as statements that grant it.
+    """
+
+    statements: tuple[str, ...] = ()
+    rights: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -197,6 +211,10 @@ class System(Protocol):
                 defaults, and stay as they are. Forms with nothing to say are empty or missing.
         """
         return {}
+
+    def announced(self, names: Collection[str]) -> Announced:  # noqa: ARG002
+        """What a study that sets these parameters may do to a system that people use; nothing elsewhere."""
+        return Announced()
 
     @classmethod
     def placement(

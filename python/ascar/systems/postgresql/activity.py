@@ -28,6 +28,12 @@ _EXTENSION = """SELECT quote_ident(n.nspname) FROM pg_extension e
  JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'"""
 _MARK = "/* ascar */"
 _TRANSACTIONS = f"SELECT {_MARK} sum(xact_commit) FROM pg_stat_database"  # noqa: S608 - constants
+LOOKS = (
+    "SELECT ... FROM pg_settings, pg_stat_activity, pg_db_role_setting, pg_file_settings, pg_extension",
+    "SELECT ... FROM pg_stat_database, pg_stat_bgwriter, pg_stat_wal, pg_stat_statements",
+    "SELECT ... FROM pg_control_system(), pg_control_checkpoint()",
+)
+"""What is read of a server, in short."""
 
 
 def class_metric(kind: str) -> str:

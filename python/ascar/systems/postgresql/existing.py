@@ -25,18 +25,17 @@ from typing import TYPE_CHECKING, Any
 from ascar.catalogues.postgresql import postgresql
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
 from ascar.program.postgresql import Programs
-from ascar.quoting import shell_line
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
-from ascar.systems import Sample, Starter, Target
+from ascar.systems import Announced, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.keeper import Keeper
 from ascar.systems.machine import describe_machine
 from ascar.systems.postgresql import counters as statistics
-from ascar.systems.postgresql.activity import METRICS, Activity
-from ascar.systems.postgresql.connection import APPLICATION, PsqlSession
+from ascar.systems.postgresql.activity import LOOKS, METRICS, Activity
+from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
 from ascar.systems.postgresql.live_guard import LiveGuard, LiveLimit, limits_of
 from ascar.systems.postgresql.live_load import live_readings
@@ -44,7 +43,7 @@ from ascar.systems.postgresql.live_settings import LiveSettings
 from ascar.systems.postgresql.reading import IN_FORCE, in_force, read_back
 from ascar.systems.postgresql.restoration import READ, RELOAD
 from ascar.systems.postgresql.server_facts import ServerFacts, check_rights, check_tunable, grants, overridden
-from ascar.systems.postgresql.space import live_space, memory_of
+from ascar.systems.postgresql.space import live_space, memory_of, tuned_names
 from ascar.systems.postgresql.statements import forms_of
 from ascar.workspace import Workspace
 
@@ -56,6 +55,8 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
     from ascar.study import GuardSection
     from ascar.workspace import LoadTiming
+
+_THROUGHPUT = "throughput_ops"
 
 
 class ExistingPostgreSQL(Target):
@@ -109,9 +110,9 @@ class ExistingPostgreSQL(Target):
         facts = ServerFacts.of(session)
         self._check_confirmed(facts)
         check_tunable(session, facts)
+        check_rights(session, facts, ())
         present = in_force(session.ask(IN_FORCE))
         self.space = live_space(self.options.parameters, present, facts.max_connections, self._memory_bytes)
-        check_rights(session, facts, self.space.names)
         keeper = self._held.enter_context(Keeper(self.owner, user=True))
         keeper.lock(f"postgresql:{facts.identity.identifier}")
         settings = LiveSettings(session, self._address, facts, keeper, self.space.default())
@@ -136,15 +137,18 @@ class ExistingPostgreSQL(Target):
             self._leave()
 
     def adopt(self, space: Space) -> None:
-        """See that the server's own values of the study's settings reach every session.
+        """See that the study's settings can be changed, and that a change reaches every session.
 
         Raises:
-            Refused: a role or a database has a value of its own for one.
+            Refused: the role may not, the server cannot, or a role or a database has a value of its own.
         """
-        if self._settings is None:
+        if self._settings is None or self._facts is None:
             return  # what is only described touches no server
-        for name, whose in overridden(self._settings.session).items():
-            if name in space.names and name not in space.pinned:
+        names, session = tuned_names(space, self.space), self._settings.session
+        check_rights(session, self._facts, names)
+        self._settings.check_writable(names)
+        for name, whose in overridden(session).items():
+            if name in names:
                 raise Refused(
                     f"{name}: {whose} has a value of its own for it (ALTER ROLE or DATABASE ... SET), which "
                     "a trial would not change; take that back, or leave the setting out with space.pinned"
@@ -203,12 +207,13 @@ class ExistingPostgreSQL(Target):
         assert self._facts is not None, "facts are known once the target is entered"
         session = self._entered().checked_session()
         told, _ = statistics.counters_of(session.ask(statistics.query(self._facts.major)))
-        return Sample(told)
+        # The session of an online study makes a rate of it: throughput_ops_per_s.
+        return Sample({**told, _THROUGHPUT: told["pg_commits"]})
 
     @property
     def sampled(self) -> frozenset[str]:
         """The names of those counters."""
-        return frozenset(statistics.COUNTERS)
+        return frozenset({*statistics.COUNTERS, _THROUGHPUT})
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The time between checkpoints."""
@@ -259,16 +264,13 @@ class ExistingPostgreSQL(Target):
         """The lines of postgresql.conf, the statements, and the commands that give these."""
         return forms_of(configuration, chosen)
 
-    def announced(self) -> tuple[str, ...]:
-        """Every statement that changes something, and the rights that they need."""
-        names = self.space.names
-        return (
-            *(f"ALTER SYSTEM SET {name} = ...; ALTER SYSTEM RESET {name};" for name in names),
-            f"{RELOAD};",
-            f"{READ};",
-            shell_line(["psql", "-d", self._address.conninfo(APPLICATION)]),
-            "needs a superuser, or from PostgreSQL 15 on a role with:",
-            *(f"{one};" for one in grants(self.options.user or "ROLE", names)),
+    def announced(self, names: Collection[str]) -> Announced:
+        """ALTER SYSTEM for each setting, the reload, and what is read; the rights of a role without all."""
+        changes = [f"ALTER SYSTEM SET {name} = ...; ALTER SYSTEM RESET {name};" for name in names]
+        role = "ROLE" if self.options.user is None else self.options.user
+        return Announced(
+            (*changes, f"{RELOAD};", f"{READ};", *(f"{one};" for one in LOOKS)),
+            ("superuser, or from PostgreSQL 15 on:", *(f"{one};" for one in grants(role, names))),
         )
 
     @classmethod

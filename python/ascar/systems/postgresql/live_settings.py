@@ -18,7 +18,7 @@ from ascar.systems.postgresql.restoration import LIMIT_S, READ, RELOAD, Restorat
 from ascar.systems.postgresql.server_facts import ServerIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
@@ -39,7 +39,7 @@ class LiveSettings:
         default: the values in force when the study began.
 
     Raises:
-        Refused: postgresql.auto.conf cannot be kept as it is, or not written.
+        Refused: postgresql.auto.conf cannot be kept as it is.
         StageFailed: the server does not answer.
     """
 
@@ -59,7 +59,6 @@ class LiveSettings:
         self._address, self._facts, self._keeper, self._default = address, facts, keeper, default
         self._before: Entries = entries_of(file_text(session.ask(READ)))
         self._restoration: Restoration | None = None
-        self._check_writable()
 
     def change(self, configuration: Configuration, begun: Callable[[bool], None]) -> None:
         """Put a configuration in force.
@@ -199,9 +198,16 @@ class LiveSettings:
                 return
             time.sleep(_LOOK_S)
 
-    def _check_writable(self) -> None:
-        """See that ALTER SYSTEM can write its file: a reset of what is not there writes it as it was."""
-        absent = [name for name in self._default if name not in dict(self._before)]
+    def check_writable(self, names: Collection[str]) -> None:
+        """See that ALTER SYSTEM can write its file: a reset of what is not there writes it as it was.
+
+        Args:
+            names: the settings that may be reset.
+
+        Raises:
+            Refused: it cannot.
+        """
+        absent = [name for name in names if name not in dict(self._before)]
         if not absent:
             return
         try:

@@ -191,11 +191,13 @@ def check_rights(session: PsqlSession, facts: ServerFacts, names: Collection[str
             f"role {facts.role}: is no superuser, and PostgreSQL {facts.major} lets no other role run ALTER "
             "SYSTEM; name a superuser in target.user"
         )
-    listed = ", ".join(f"'{name}'" for name in sorted(names))
-    denied = session.ask(
-        f"SELECT string_agg(n, ', ') FROM unnest(ARRAY[{listed}]) n "  # noqa: S608 - names of the catalogue
-        "WHERE NOT has_parameter_privilege(n, 'ALTER SYSTEM')"
-    ).strip()
+    denied = ""
+    if names:
+        listed = ", ".join(f"'{name}'" for name in sorted(names))
+        denied = session.ask(
+            f"SELECT string_agg(n, ', ') FROM unnest(ARRAY[{listed}]) n "  # noqa: S608 - names of the catalogue
+            "WHERE NOT has_parameter_privilege(n, 'ALTER SYSTEM')"
+        ).strip()
     lacks = "f" in session.ask(_RIGHTS).strip().split("|")
     if denied or lacks:
         raise Refused(
@@ -206,8 +208,9 @@ def check_rights(session: PsqlSession, facts: ServerFacts, names: Collection[str
 def grants(role: str, names: Collection[str]) -> list[str]:
     """The statements that give a role the rights for a study, from version 15 on."""
     quoted = '"' + role.replace('"', '""') + '"'
+    settings = ", ".join(sorted(names))
     return [
-        f"GRANT ALTER SYSTEM ON PARAMETER {', '.join(sorted(names))} TO {quoted}",
+        *([f"GRANT ALTER SYSTEM ON PARAMETER {settings} TO {quoted}"] if names else []),
         f"GRANT EXECUTE ON FUNCTION pg_reload_conf(), pg_read_file(text) TO {quoted}",
         f"GRANT pg_read_all_settings, pg_read_all_stats TO {quoted}",
     ]

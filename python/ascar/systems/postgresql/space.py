@@ -77,6 +77,19 @@ def live_space(
     return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
 
 
+def tuned_names(space: Space, found: Space) -> tuple[str, ...]:
+    """The settings that a study changes: those that it does not pin to the values that it found.
+
+    Args:
+        space: the space of the study.
+        found: the space of the server.
+    """
+    default = found.default()
+    return tuple(
+        name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
+    )
+
+
 def memory_of(given: str | None) -> int:
     """The bytes that a server may use; None: three quarters of the machine's.
 

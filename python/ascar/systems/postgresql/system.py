@@ -85,7 +85,7 @@ class PostgreSQL(Target):
 
     default_workload: str | None = "pgbench"
     changes_while_working = frozenset({ChangeCost.DYN_APP})
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'})
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, PostgreSQLOptions, "target")
