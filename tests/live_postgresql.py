@@ -67,7 +67,7 @@ class LiveServer:
             return False
 
     def backends(self) -> list[str]:
-        found = []
+        found: list[str] = []
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()

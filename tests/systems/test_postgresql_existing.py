@@ -154,6 +154,7 @@ def test_a_value_that_the_server_refuses_fails_its_trial_alone(server: LiveServe
         default = target.space.default()
         with pytest.raises(StageFailed, match="wal_compression"):
             target.apply({**default, "work_mem": 16384, "wal_compression": "brotli"})  # type: ignore[arg-type]
+        assert is_as_before(server)
         apply_checked(target, target.space.validate({**default, "work_mem": 32768}))
         assert server.ask("SHOW work_mem") == "32MB"
     assert is_as_before(server)

@@ -46,7 +46,7 @@ METRICS = frozenset({THROUGHPUT, LATENCY, *map(class_metric, CLASSES)})
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ActivityTotals:
     """Cumulative statistics at a moment.
 
     Attributes:
@@ -62,7 +62,7 @@ class Totals:
     transactions: float
     statements: Mapping[str, tuple[float, float]]
 
-    def since(self, before: Totals) -> dict[str, float]:
+    def since(self, before: ActivityTotals) -> dict[str, float]:
         """The metrics between two moments; of what did not happen, none."""
         seconds = self.counted_s - before.counted_s
         found: dict[str, float] = {}
@@ -105,7 +105,7 @@ class Activity:
         """Whether the time of statements is known."""
         return bool(self._statements)
 
-    def totals(self, limit_s: float = 10.0) -> Totals:
+    def totals(self, limit_s: float = 10.0) -> ActivityTotals:
         """The statistics now.
 
         Raises:
@@ -120,7 +120,7 @@ class Activity:
             for row in self._look(self._statements, limit_s).splitlines():
                 kind, calls, spent_ms = row.split("|")
                 statements[kind] = (float(calls), float(spent_ms))
-        return Totals(now_s, self._counted_s, transactions, statements)
+        return ActivityTotals(now_s, self._counted_s, transactions, statements)
 
     def _look(self, query: str, limit_s: float) -> str:
         """The answer to a query in a transaction that is rolled back, which does not count as a commit."""

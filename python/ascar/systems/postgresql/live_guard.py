@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.errors import AscarError, StageFailed, StudyError
-from ascar.systems.postgresql.activity import LATENCY, METRICS, THROUGHPUT, Activity, Totals
+from ascar.systems.postgresql.activity import LATENCY, METRICS, THROUGHPUT, Activity, ActivityTotals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,7 @@ class LiveGuard:
                 f"guard.ceiling: {of_statements[0]!r} needs the extension pg_stat_statements in the "
                 f"database that the study connects to; create it, or limit {THROUGHPUT!r}"
             )
-        self._seen: deque[Totals] = deque()
+        self._seen: deque[ActivityTotals] = deque()
         self._changing = changing
         self._armed = False
         self._violation: str | None = None
@@ -150,7 +150,7 @@ class LiveGuard:
             self._session = session
             self._activity = Activity(session, with_statements=self._activity.has_statements)
 
-    def _look(self, now: Totals) -> None:
+    def _look(self, now: ActivityTotals) -> None:
         longest_s = max(one.window_s for one in self._limits)
         self._seen.append(now)
         while len(self._seen) > 1 and now.counted_s - self._seen[1].counted_s >= longest_s:

@@ -10,7 +10,7 @@ from ascar.results.measurement import Readings, Series
 from ascar.systems.postgresql.activity import THROUGHPUT
 
 if TYPE_CHECKING:
-    from ascar.systems.postgresql.activity import Activity, Totals
+    from ascar.systems.postgresql.activity import Activity, ActivityTotals
     from ascar.workspace import LoadTiming
 
 _LOOK_S = 0.1
@@ -51,7 +51,7 @@ def live_readings(activity: Activity, pace: LoadTiming) -> Readings:
     return Readings(series(), metrics, before.read_s - begun.read_s, ended)
 
 
-def _counted(activity: Activity) -> Totals:
+def _counted(activity: Activity) -> ActivityTotals:
     """The statistics at a moment at which sessions have told of their work."""
     first = activity.totals()
     now = _next(activity)
@@ -60,6 +60,6 @@ def _counted(activity: Activity) -> Totals:
     return now
 
 
-def _next(activity: Activity) -> Totals:
+def _next(activity: Activity) -> ActivityTotals:
     time.sleep(_LOOK_S)
     return activity.totals()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.postgresql import postgresql
@@ -78,12 +79,12 @@ class LiveSettings:
             departs = dict(configuration) != dict(self._default)
             begun(departs)
             if departs:
-                now = dict(present)
-                for name, value in configuration.items():
-                    text = self._text(name, value)
-                    if text != now.get(name):
-                        session.ask(setting(name, text))
-                session.ask(RELOAD)
+                try:
+                    self._write(session, configuration, dict(present))
+                except StageFailed:
+                    with suppress(StageFailed):  # the first error is the one to tell
+                        self.put_back(session)
+                    raise
             else:
                 restoration.carry_out(session)
             self.current = configuration
@@ -147,6 +148,13 @@ class LiveSettings:
             ) from failure
         self._facts.identity.check_same(ServerIdentity.of(session))
         return session
+
+    def _write(self, session: PsqlSession, configuration: Configuration, now: Mapping[str, str]) -> None:
+        for name, value in configuration.items():
+            text = self._text(name, value)
+            if text != now.get(name):
+                session.ask(setting(name, text))
+        session.ask(RELOAD)
 
     def _noted(self, configuration: Configuration, present: Entries) -> Restoration:
         """What undoes the change to a configuration; it is in the keeper's journal.

@@ -138,10 +138,17 @@ def file_text(answer: str) -> str:
 
 
 def _runs(data: Path) -> bool:
+    """Whether a server works in a data directory: after a crash another process may have its number."""
     try:
-        return pid_is_alive(int((data / "postmaster.pid").read_text("utf-8").splitlines()[0]))
+        pid = int((data / "postmaster.pid").read_text("utf-8").splitlines()[0])
     except (FileNotFoundError, ValueError, IndexError):
         return False
+    if not pid_is_alive(pid):
+        return False
+    try:
+        return Path(f"/proc/{pid}/cwd").readlink() == data.resolve()
+    except OSError:
+        return pid_is_alive(pid)
 
 
 def _replace(file: Path, text: str) -> None:
