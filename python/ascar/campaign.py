@@ -23,7 +23,7 @@ from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.study import duration
-from ascar.systems import Adopting, Owned, Reusing, open_target
+from ascar.systems import Adopting, Guarded, Owned, Reusing, open_target
 from ascar.systems.asking import apply_checked, entering
 from ascar.workloads import Workload, open_workload
 
@@ -107,6 +107,8 @@ class PreparedStudy:
         day = None if hasattr(target, "clock") else Day()
         space = _space_of(study, target)
         check_metrics(study, target, workload, space)
+        if isinstance(target, Guarded):
+            target.guard_by(study.guard)
         late_s = 0.0 if day is None else spent_s + time.monotonic() - opened_s
         return cls(study, target, space, workload, ticks, day, ticks() - late_s)
 

@@ -60,9 +60,18 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
         return result_without(study.name, kind, missing)
     prepared = PreparedStudy.open(_shortened(study))
     _check_window(prepared)
-    with entering(prepared.target):
-        prepared = prepared.entered()
-        return _tried(prepared, kind, listener)
+    space = prepared.space
+    announced = prepared.target.announced([name for name in space.names if name not in space.pinned])
+    told = {"statements": announced.statements, "rights": announced.rights}
+    try:
+        with entering(prepared.target):
+            prepared = prepared.entered()
+            return msgspec.structs.replace(_tried(prepared, kind, listener), **told)
+    except Refused as refusal:
+        if not announced.statements:
+            raise
+        # What a study may do is told before the server is confirmed: that is what one confirms by.
+        return msgspec.structs.replace(_untried(study.name, kind, (), (refusal.message,)), **told)
 
 
 def _check_window(prepared: PreparedStudy) -> None:
@@ -92,6 +101,10 @@ def missing_needs(target: Mapping[str, Any]) -> tuple[Need, ...]:
 def result_without(study: str, kind: str, missing: tuple[Need, ...]) -> CheckResult:
     """The result where something is missing, so that nothing was tried."""
     problems = tuple(f"{need.name} is missing: {need.purpose}" for need in missing)
+    return _untried(study, kind, missing, problems)
+
+
+def _untried(study: str, kind: str, missing: tuple[Need, ...], problems: tuple[str, ...]) -> CheckResult:
     return CheckResult(
         study=study,
         kind=kind,

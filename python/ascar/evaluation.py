@@ -23,6 +23,7 @@ from ascar.pilot import PRESETS, Goal, analyze, verdict_on
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Failure, Trial, TrialState
 from ascar.study import duration
+from ascar.systems import Guarded
 from ascar.systems.asking import apply_checked, drain_checked, sample_checked, settle_checked
 from ascar.workspace import LoadTiming
 
@@ -135,6 +136,7 @@ class Evaluator:
             before = sample_checked(self.target)
             with stages.stage("load"):
                 readings = self.workload.run(self.target.workspace, watch.pace())
+            self._check_guard()
             after = sample_checked(self.target)
             charge = self._drained(Charge.of(readings, before.deferred, after.deferred), stages)
             totals = _spent(before, sample_checked(self.target) if charge.drain_s else after)
@@ -149,12 +151,28 @@ class Evaluator:
                 else:
                     trial = self._measure(trial, readings)
         except StageFailed as failure:
-            trial = replace(
-                trial,
-                state=TrialState.FAILED,
-                failure=Failure(stages.current, failure.message, failure.stderr),
+            violation = self._violation
+            failed = (
+                Failure(stages.current, failure.message, failure.stderr)
+                if violation is None
+                else Failure("guard", violation)
             )
+            trial = replace(trial, state=TrialState.FAILED, failure=failed)
         return replace(trial, change=change, stage_s=dict(stages.stage_s))
+
+    @property
+    def _violation(self) -> str | None:
+        """The limit of the guard that ended the trial, or None."""
+        return self.target.violation if isinstance(self.target, Guarded) else None
+
+    def _check_guard(self) -> None:
+        """See that what was measured is the configuration's.
+
+        Raises:
+            StageFailed: the guard put the old values back meanwhile.
+        """
+        if self._violation is not None:
+            raise StageFailed("guard", self._violation)
 
     def _drained(self, charge: Charge, stages: _Stages) -> Charge:
         """Have the system do what the load left, also an abandoned one, so that the next begins even."""
@@ -254,12 +272,14 @@ class _Watch:
             ),
             reading_s=duration("measurement.reading", wanted.reading),
             may_end=self.may_end,
-            ask_from_s=None if self.rule is None else 0.0,
+            ask_from_s=None if self.rule is None and not isinstance(self.evaluator.target, Guarded) else 0.0,
         )
 
     def may_end(self, series: Mapping[str, Series]) -> bool:
         """Whether the load may end."""
-        study = self.evaluator.study
+        study, target = self.evaluator.study, self.evaluator.target
+        if isinstance(target, Guarded) and target.violation is not None:
+            return True
         scores = study.objective.series(series, self.known)
         if scores is None or len(scores) == 0:
             return False

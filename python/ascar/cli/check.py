@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import FormatDevice, Json, Quiet, StudyFile
+from ascar.cli.options import AllowLive, FormatDevice, Json, Quiet, StudyFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,11 @@ EXAMPLES = examples(
 
 
 def check(
-    study: StudyFile, format_device: FormatDevice = None, quiet: Quiet = False, json: Json = False
+    study: StudyFile,
+    format_device: FormatDevice = None,
+    allow_live: AllowLive = None,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> int:
     """Try a study out: run its load once, and set, read back and put back every parameter once.
 
@@ -37,10 +41,11 @@ def check(
     Exit status: 0 everything works, 1 something does not, 2 something in the study is wrong and nothing was
     touched.
     """
-    from ascar.cli.studies import is_online, read_online_study, read_study
+    from ascar.cli.studies import Confirmed, is_online, read_online_study, read_study
 
     online = is_online(study)
-    wanted = read_online_study(study, format_device) if online else read_study(study, None, format_device)
+    confirmed = Confirmed(format_device, allow_live)
+    wanted = read_online_study(study, confirmed) if online else read_study(study, None, confirmed)
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.output import emit, people
     from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
@@ -92,6 +97,14 @@ def _print(console: Console, found: CheckResult, scored: Sequence[str]) -> None:
         console.print(_table(found.parameters))
     for command in [command for one in found.parameters for command in one.commands]:
         console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
+    if found.statements:
+        console.print("statements that the study may issue:")
+    for statement in found.statements:
+        console.print(f"  {statement}", soft_wrap=True, markup=False, highlight=False)
+    if found.rights:
+        console.print("rights that it needs:")
+    for right in found.rights:
+        console.print(f"  {right}", soft_wrap=True, markup=False, highlight=False)
     for need in found.missing:
         get = f"package {need.debian_package}" if need.debian_package else need.remedy
         console.print(f"missing: {need.name} ({need.purpose}): {get}", soft_wrap=True, markup=False)

@@ -307,6 +307,13 @@ _FORMAT_DEVICE = _option(
     "Confirm that this block device, which the study names, may be formatted.",
 )
 FormatDevice = Annotated[str | None, _FORMAT_DEVICE]
+_ALLOW_LIVE = _option(
+    "--allow-live",
+    None,
+    "NAME",
+    "Confirm that this server, which people use and the study names, may be tuned.",
+)
+AllowLive = Annotated[str | None, _ALLOW_LIVE]
 _WHY = _option("--why", None, "TEXT", "Give the reason, for the audit log.")
 Why = Annotated[str, _WHY]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ascar.capes.session.study import OnlineStudy
     from ascar.catalogues import KernelSetting
@@ -22,12 +23,38 @@ if TYPE_CHECKING:
 _DIGITS_MAX = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What the command line confirms of a study.
+
+    Attributes:
+        device: the block device that may be formatted.
+        server: the server, which people use, that may be tuned.
+    """
+
+    device: str | None = None
+    server: str | None = None
+
+    def target(self, target: Mapping[str, Any]) -> dict[str, Any]:
+        """A `[target]` table that knows of it.
+
+        Raises:
+            InputError: the study has no server to confirm.
+        """
+        if self.server is not None and "server" not in target:
+            raise InputError(
+                f"--allow-live {self.server!r:.200}: the study tunes no server that people use; leave it out"
+            )
+        given = {"confirmed_device": self.device, "confirmed_server": self.server}
+        return {**target, **{key: name for key, name in given.items() if name is not None}}
+
+
 def is_study_file(named: str) -> bool:
     """Whether the user means a file; a study's name has neither a slash nor this ending."""
     return named.endswith(".toml") or "/" in named
 
 
-def read_study(path: Path, budget: str | None = None, format_device: str | None = None) -> Study:
+def read_study(path: Path, budget: str | None = None, confirmed: Confirmed | None = None) -> Study:
     """A study file, with what the command line adds to it.
 
     What the study names is opened once, which touches nothing: a mistake is found before the history is, a
@@ -36,7 +63,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     Args:
         path: the study file.
         budget: time for all of it, instead of the study's.
-        format_device: the block device whose formatting the user confirms.
+        confirmed: what the user confirms.
 
     Raises:
         InputError: a key is wrong, or the machine lacks what the study needs.
@@ -44,7 +71,7 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     from ascar.study import Study
     from ascar.threads import compute_on_one_thread, loading_for_one_thread
 
-    study = _with_options(Study.read(path), budget, format_device)
+    study = _with_options(Study.read(path), budget, confirmed)
     # Mistakes are told as soon as they can be: loading the numeric libraries takes longer than all else.
     from ascar.extension import find
 
@@ -66,13 +93,13 @@ def read_study(path: Path, budget: str | None = None, format_device: str | None 
     return study
 
 
-def _with_options(study: Study, budget: str | None, format_device: str | None) -> Study:
+def _with_options(study: Study, budget: str | None, confirmed: Confirmed | None) -> Study:
     from ascar.study import duration
 
     if budget is not None:
         study = msgspec.structs.replace(study, budget_s=duration("--budget", budget))
-    if format_device is not None:
-        study = msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
+    if confirmed is not None:
+        study = msgspec.structs.replace(study, target=confirmed.target(study.target))
     return study
 
 
@@ -87,12 +114,12 @@ def is_online(path: Path) -> bool:
     return "online" in table_of_file(path)
 
 
-def read_online_study(path: Path, format_device: str | None) -> OnlineStudy:
+def read_online_study(path: Path, confirmed: Confirmed) -> OnlineStudy:
     """A study of the online loop.
 
     Args:
         path: the study file.
-        format_device: the block device whose formatting the user confirms.
+        confirmed: what the user confirms.
 
     Raises:
         InputError: a key is wrong.
@@ -100,9 +127,7 @@ def read_online_study(path: Path, format_device: str | None) -> OnlineStudy:
     from ascar.capes.session.study import OnlineStudy
 
     study = OnlineStudy.read(path)
-    if format_device is None:
-        return study
-    return msgspec.structs.replace(study, target={**study.target, "confirmed_device": format_device})
+    return msgspec.structs.replace(study, target=confirmed.target(study.target))
 
 
 def find_space(named: str) -> Space:
@@ -152,13 +177,13 @@ def find_run(history: History, named: str, *, of_any_kind: bool = False) -> Run:
     return history.run(Study.read(Path(named)).name if is_study_file(named) else named, kind)
 
 
-def study_of_run(run: Run, budget: str | None, format_device: str | None) -> Study:
+def study_of_run(run: Run, budget: str | None, confirmed: Confirmed) -> Study:
     """The study of a run, with what the command line adds to it.
 
     Raises:
         InputError: this version of ascar reads study files differently, or a duration is wrong.
     """
-    return _with_options(run.study, budget, format_device)
+    return _with_options(run.study, budget, confirmed)
 
 
 def compared_configuration(run: Run, trial: int | None, file: Path | None) -> Configuration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
+    AllowLive,
     BudgetOrNone,
     FormatDevice,
     Json,
@@ -37,6 +38,7 @@ def sweep(
     budget: BudgetOrNone = None,
     out: OutOrNone = None,
     format_device: FormatDevice = None,
+    allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -51,7 +53,7 @@ def sweep(
     from ascar.cli.output import emit, people
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
-    from ascar.cli.studies import read_study
+    from ascar.cli.studies import Confirmed, read_study
     from ascar.cli.summary import print_sweep
     from ascar.history import History
     from ascar.history.exchange import suffix_of
@@ -62,7 +64,7 @@ def sweep(
     budget_s = None if budget is None else duration("--budget", budget)
     plan = SweepPlan(replicates, budget_s, subset, subset_replicates, part_of(part))
     plan.check()
-    wanted = read_study(study, format_device=format_device)
+    wanted = read_study(study, confirmed=Confirmed(format_device, allow_live))
     if out is not None:
         suffix_of(out)
     with History() as history:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile
+from ascar.cli.options import AllowLive, BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile
 
 if TYPE_CHECKING:
     from ascar.history import History
@@ -24,6 +24,7 @@ def tune(
     resume: Resume = False,
     budget: BudgetOrNone = None,
     format_device: FormatDevice = None,
+    allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -33,9 +34,9 @@ def tune(
     is wrong and nothing was touched, 3 undecided, or nothing could be compared (scripts read verdict.kind),
     130 interrupted; then everything was put back, and --resume goes on.
     """
-    from ascar.cli.studies import read_study
+    from ascar.cli.studies import Confirmed, read_study
 
-    wanted = read_study(study, budget, format_device)
+    wanted = read_study(study, budget, Confirmed(format_device, allow_live))
     from ascar.cli.interrupts import resumable
     from ascar.cli.process_age import start_s
     from ascar.cli.progress import showing

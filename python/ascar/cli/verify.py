@@ -7,6 +7,7 @@ from pathlib import Path
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Against,
+    AllowLive,
     BudgetOrNone,
     ConfigurationFile,
     FormatDevice,
@@ -31,6 +32,7 @@ def verify(
     against: Against = "default",
     budget: BudgetOrNone = None,
     format_device: FormatDevice = None,
+    allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -48,6 +50,7 @@ def verify(
     from ascar.cli.progress import showing
     from ascar.cli.statuses import decided
     from ascar.cli.studies import (
+        Confirmed,
         compared_configuration,
         find_run,
         is_study_file,
@@ -61,10 +64,11 @@ def verify(
 
     with History() as history:
         found = find_run(history, run)
+        confirmed = Confirmed(format_device, allow_live)
         if is_study_file(run):
-            study = read_study(Path(run), budget, format_device)
+            study = read_study(Path(run), budget, confirmed)
         else:
-            study = study_of_run(found, budget, format_device)
+            study = study_of_run(found, budget, confirmed)
         candidate = compared_configuration(found, trial, configuration)
         reference = reference_trial(found, against)
         with resumable(f"verify {run}"), showing(study.objective, quiet=quiet) as listener:

@@ -43,6 +43,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
         sample: the counters and gauges of the system.
         parameters: the parameters, each changed once.
         problems: everything that went wrong, in the order of the check.
+        statements: every statement that a study may issue on a server that people use.
+        rights: what the account needs for them.
     """
 
     in_document_too: ClassVar = ("works",)
@@ -54,6 +56,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
     sample: Mapping[str, float]
     parameters: tuple[CheckedParameter, ...]
     problems: tuple[str, ...]
+    statements: tuple[str, ...] = ()
+    rights: tuple[str, ...] = ()
 
     @property
     def works(self) -> bool:

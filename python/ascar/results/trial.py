@@ -75,7 +75,7 @@ class Failure(msgspec.Struct, frozen=True):
     """Why a trial failed.
 
     Attributes:
-        stage: "change", "fill", "settle", "load", "drain", "machine".
+        stage: "change", "fill", "settle", "load", "drain", "machine", or "guard": a limit was violated.
         message: the message in one line.
         stderr: the failing program's last output.
     """

@@ -90,14 +90,20 @@ _WORKLOADS = {
 }
 
 
-def study_text(kind: str) -> str:
+def study_text(kind: str, *, online: bool = False) -> str:
     """A study file for a kind of target.
+
+    Args:
+        kind: the kind.
+        online: whether it is for the online loop as well.
 
     Raises:
         StudyError: no such kind.
         EnvironmentLacks: its package cannot be imported.
     """
     target: type[System] = load("ascar.systems", kind, "TARGET")
+    if online:
+        target = target.variant(target.starter.online)
     starter = target.starter
     study = {
         "name": toml(kind),

@@ -41,7 +41,7 @@ def online_study_text(kind: str) -> str:
         StudyError: no such kind.
         EnvironmentLacks: its package cannot be imported.
     """
-    text = study_text(kind)
+    text = study_text(kind, online=True)
     own_load = "[workload]" not in text
     _, _, body = text.partition("\n\n")
     tables = "\n".join(_without_own_load(body)) + "\n"

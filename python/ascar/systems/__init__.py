@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ascar.results.machine import Need
     from ascar.results.trial import Change
     from ascar.space import Configuration, Space, Value
+    from ascar.study import GuardSection
     from ascar.systems.catalogue import KnownParameter
     from ascar.systems.place import Place
     from ascar.workspace import Workspace
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_KIND",
     "Adopting",
+    "Announced",
+    "Guarded",
     "Owned",
     "Placement",
     "Reusing",
@@ -54,6 +57,19 @@ class Sample:
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     gauges: Mapping[str, float] = field(default_factory=dict[str, float])
     deferred: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What a study may do to a system that people use.
+
+    Attributes:
+        statements: every statement that may be issued.
+        rights: what the account needs for them, as statements that grant it.
+    """
+
+    statements: tuple[str, ...] = ()
+    rights: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -97,6 +113,15 @@ class System(Protocol):
     ) -> None:
         """Put everything back."""
         ...
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:  # noqa: ARG003
+        """The class that serves a `[target]` table, where a kind has several.
+
+        Args:
+            options: the table without its kind.
+        """
+        return cls
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
@@ -187,6 +212,10 @@ class System(Protocol):
         """
         return {}
 
+    def announced(self, names: Collection[str]) -> Announced:  # noqa: ARG002
+        """What a study that sets these parameters may do to a system that people use; nothing elsewhere."""
+        return Announced()
+
     @classmethod
     def placement(
         cls,
@@ -265,6 +294,24 @@ class Adopting(Protocol):
 
 
 @runtime_checkable
+class Guarded(Protocol):
+    """A target that keeps the limits of `[guard]` by itself, within seconds, while a load runs."""
+
+    def guard_by(self, guard: GuardSection) -> None:
+        """Keep these limits; called before the target is entered.
+
+        Raises:
+            StudyError: a limit cannot be kept.
+        """
+        ...
+
+    @property
+    def violation(self) -> str | None:
+        """The limit that the configuration violated, so that the old values were put back; or None."""
+        ...
+
+
+@runtime_checkable
 class Reusing(Protocol):
     """A target that can leave a trial the state that the one before left: faster, and biased by age."""
 
@@ -326,7 +373,7 @@ def system_of(options: Mapping[str, Any]) -> type[System]:
         from ascar.systems.function import PythonFunction
 
         return PythonFunction
-    return load("ascar.systems", kind, "target.kind")
+    return load("ascar.systems", kind, "target.kind").variant(options)
 
 
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,9 +29,11 @@ class Starter:
         parameters: tables of parameters, as TOML.
         workload: returns the kind and further keys of `[workload]`, as TOML; None: the system has a load of
             its own, or a default one.
+        online: keys of `[target]` of a study for the online loop, where these are other ones.
     """
 
     target: Mapping[str, str] = field(default_factory=dict[str, str])
     space: Mapping[str, str] = field(default_factory=lambda: PLAIN)
     parameters: str = ""
     workload: Callable[[], Mapping[str, str]] | None = None
+    online: Mapping[str, Any] = field(default_factory=dict[str, "Any"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet
+from ascar.cli.options import AllowLive, BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet
 
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
@@ -28,6 +28,7 @@ def up(
     detach: Detach = False,
     folder: Folder = None,
     format_device: FormatDevice = None,
+    allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -48,12 +49,12 @@ def up(
     from ascar.cli.capes.up_result import deliver
     from ascar.cli.output import say
     from ascar.cli.statuses import FAILED, decided
-    from ascar.cli.studies import read_online_study
+    from ascar.cli.studies import Confirmed, read_online_study
     from ascar.history import History
     from ascar.loops.online import tune_online
     from ascar.study import duration as seconds_of
 
-    wanted = read_online_study(study, format_device)
+    wanted = read_online_study(study, Confirmed(format_device, allow_live))
     place = Folder(folder if folder is not None else sessions_folder() / wanted.session)
     duration_s = wanted.duration_s if duration is None else seconds_of("--budget", duration)
     request = SessionRequest(str(study), duration_s, prove, keep)

@@ -82,7 +82,7 @@ class OwnServerTarget(Target, Generic[S]):
     def __init__(self, keys: ServerKeys) -> None:
         self._keys = keys
         self._account = Account.of(keys.user, self.name, self.account)
-        self._memory_bytes = _memory_bytes(keys.memory)
+        self._memory_bytes = memory_of(keys.memory)
         self._directory = self._checked_directory(keys.directory)
         self._keeper: Keeper | None = None
         self._server: S | None = None
@@ -225,7 +225,12 @@ class OwnServerTarget(Target, Generic[S]):
         return self._server
 
 
-def _memory_bytes(given: str | None) -> int:
+def memory_of(given: str | None) -> int:
+    """The bytes that a server may use; None: three quarters of the machine's.
+
+    Raises:
+        StudyError: it is not a size.
+    """
     if given is None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
     try:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ascar.space import Configuration
+
 COUNTERS = (
     "pg_commits",
     "pg_rollbacks",
@@ -25,6 +27,8 @@ COUNTERS = (
     "pg_wal_bytes",
 )
 DEFERRED = "wal_bytes"
+
+_TIMEOUT_DEFAULT_S, _WAL_DEFAULT_MIB = 300, 1024
 
 _DATABASE = """
 SELECT sum(xact_commit), sum(xact_rollback), sum(blks_read), sum(blks_hit), sum(temp_bytes), sum(deadlocks)
@@ -47,3 +51,13 @@ def counters_of(row: str) -> tuple[Mapping[str, float], float]:
     """The counters, and the bytes of the log since the last checkpoint, in a row of `query`."""
     *numbers, pending = (float(text or 0) for text in row.strip().split("|"))
     return dict(zip(COUNTERS, numbers, strict=True)), pending
+
+
+def checkpoint_cycle_s(configuration: Configuration, metrics: Mapping[str, float]) -> float:
+    """The time between checkpoints: checkpoint_timeout, or until the log has grown by max_wal_size."""
+    longest_s = float(configuration.get("checkpoint_timeout", _TIMEOUT_DEFAULT_S))
+    log_bytes, load_s = metrics.get("pg_wal_bytes", 0.0), metrics.get("load_s", 0.0)
+    if not log_bytes or not load_s:
+        return longest_s
+    wal_bytes = float(configuration.get("max_wal_size", _WAL_DEFAULT_MIB)) * 2**20
+    return min(longest_s, load_s * wal_bytes / log_bytes)

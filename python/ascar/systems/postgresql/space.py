@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.catalogues.postgresql import postgresql_of
-from ascar.space import Guarantee, Space
+from ascar.catalogues.postgresql import postgresql, postgresql_of
+from ascar.errors import SpaceError
+from ascar.space import Guarantee, Parameter, Space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ascar.catalogues.postgresql import PostgresSetting
     from ascar.program.postgresql import Programs
+    from ascar.space import Value
 
 _AUTOVACUUM_WORKERS = 3
 
@@ -45,8 +48,7 @@ def postgresql_space(
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
     """
-    chosen = [one for one in settings if one.expert or parameters == "wide"]
-    space = Space(tuple(one.parameter() for one in chosen), name="postgresql", allow_weaker=tuple(Guarantee))
+    space = _space_of([one.parameter() for one in settings if one.expert or parameters == "wide"])
     parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
     default = space.default()
     used_kib = sum(count * int(default[name]) for name, count in parts.items())
@@ -55,3 +57,64 @@ def postgresql_space(
     if "io_max_combine_limit" in space.names:
         bounds.append("io_combine_limit <= io_max_combine_limit")
     return space.constrain(*bounds)
+
+
+def live_space(
+    parameters: str, in_force: Mapping[str, Value] | None, max_connections: int = 0, memory_bytes: int = 0
+) -> Space:
+    """The settings that a running server takes without a restart, with the values in force as defaults.
+
+    Args:
+        parameters: "expert" or "wide".
+        in_force: the values of the settings that the server has; None: nobody has asked it yet.
+        max_connections: the connections that the server takes.
+        memory_bytes: the memory that the server may use.
+    """
+    known = postgresql()
+    wanted = [
+        one for one in known.values() if one.context != "postmaster" and (one.expert or parameters == "wide")
+    ]
+    if in_force is None:
+        return _space_of([one.parameter() for one in wanted])
+    found = [
+        parameter
+        for one in wanted
+        if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
+    ]
+    space = _space_of(found).constrain("min_wal_size <= max_wal_size")
+    if "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:
+        # What is above it the server cuts without a word.
+        space = space.constrain(f"io_combine_limit <= {in_force['io_max_combine_limit']}")
+    parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
+    used_kib = sum(count * int(in_force[name]) for name, count in parts.items())
+    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
+    left_kib = memory_bytes // 1024 - int(in_force["shared_buffers"])
+    return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
+
+
+def tuned_names(space: Space, found: Space) -> tuple[str, ...]:
+    """The settings that a study changes: those that it does not pin to the values that it found.
+
+    Args:
+        space: the space of the study.
+        found: the space of the server.
+    """
+    default = found.default()
+    return tuple(
+        name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
+    )
+
+
+def _space_of(parameters: list[Parameter]) -> Space:
+    return Space(tuple(parameters), name="postgresql", allow_weaker=tuple(Guarantee))
+
+
+def _as_found(parameter: Parameter, present: Value) -> Parameter | None:
+    """A parameter with the value in force as its default; None: that is a word nobody knows."""
+    try:
+        return parameter.with_default(present)
+    except SpaceError:
+        if isinstance(present, (bool, str)):
+            return None
+        outside = (present, "the value that the study found")
+        return dataclasses.replace(parameter, special=(*parameter.special, outside)).with_default(present)

@@ -11,7 +11,6 @@ Each trial starts a server of its own on a copy of the data directory as the loa
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +19,12 @@ from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.postgresql import Programs
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Sample
+from ascar.systems import Sample, Starter
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import counter_names
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
+from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import DATABASE, ROLE, SOCKET, PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.systems.postgresql.statements import forms_of, settings_of
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.space import Configuration, Value
+    from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
 _CONNECTIONS_MAX = 10_000
-_TIMEOUT_DEFAULT_S, _WAL_DEFAULT_MIB = 300, 1024
-_SIX_DIGITS, _THOUSANDTH = 1e-5, 1e-3
 
 
 class PostgreSQLOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +69,7 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
 
     name, kind, account, socket = "PostgreSQL", "postgresql", "postgres", SOCKET
     default_workload: str | None = "pgbench"
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, PostgreSQLOptions, "target")
@@ -106,25 +106,7 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         """
         if self._current is None:
             return {}
-        rows = self._entered().ask("SELECT name, setting, coalesce(unit, '') FROM pg_settings").splitlines()
-        told = {
-            name: (text, unit)
-            for name, text, unit in (row.split("|", 2) for row in rows if row.count("|") == 2)
-        }
-        found: dict[str, Value] = {}
-        for name in names:
-            if name in told and name in self._current:
-                setting, wanted = postgresql()[name], self._current[name]
-                value = setting.value(*told[name])
-                if isinstance(wanted, float) and isinstance(value, (int, float)):
-                    # The server keeps a thousandth of a unit, and prints six digits.
-                    least = _THOUSANDTH if setting.unit else 0.0
-                    same = math.isclose(value, wanted, rel_tol=_SIX_DIGITS, abs_tol=least)
-                    value = wanted if same else float(value)
-                elif wanted in self._chosen_by_server(name):
-                    continue  # what it tells is what it chose
-                found[name] = value
-        return found
+        return read_back(self._entered().ask(IN_FORCE), self._current, names)
 
     def sample(self) -> Sample:
         """The server's cumulative statistics, the traffic of the disk, and the log since the last checkpoint.
@@ -151,13 +133,8 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         self._entered().ask("CHECKPOINT", limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
-        """The time between checkpoints: checkpoint_timeout, or until the log has grown by max_wal_size."""
-        longest_s = float(configuration.get("checkpoint_timeout", _TIMEOUT_DEFAULT_S))
-        log_bytes, load_s = metrics.get("pg_wal_bytes", 0.0), metrics.get("load_s", 0.0)
-        if not log_bytes or not load_s:
-            return longest_s
-        wal_bytes = float(configuration.get("max_wal_size", _WAL_DEFAULT_MIB)) * 2**20
-        return min(longest_s, load_s * wal_bytes / log_bytes)
+        """The time between checkpoints."""
+        return statistics.checkpoint_cycle_s(configuration, metrics)
 
     @property
     def workspace(self) -> Workspace:
@@ -180,6 +157,15 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         return forms_of(configuration, chosen)
 
     @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.postgresql.existing import ExistingPostgreSQL
+
+        return ExistingPostgreSQL
+
+    @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
         """Every setting of the list, whether the installed version has it or not."""
         return catalogue_of(one.parameter() for one in postgresql().values())
@@ -193,7 +179,3 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
             found = None
         packages = ("postgresql", "postgresql-server postgresql-contrib")
         return (Need("postgres", "the server that is tuned", found, ("postgresql",), *packages),)
-
-    def _chosen_by_server(self, name: str) -> Collection[Value]:
-        """The special values of a setting in whose place pg_settings shows what the server made of them."""
-        return (-1,) if name == "wal_buffers" else ()

@@ -1,0 +1,213 @@
+"""A connection to a PostgreSQL server that others run: one psql, kept open from the beginning.
+
+A password is found by libpq's own means, a password file or a service (manual, sections 34.16 and 34.17).
+It is never part of a study, of an argument or of a journal.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ascar.errors import EnvironmentLacks, StageFailed
+
+APPLICATION = "ascar"
+"""The name of ascar's sessions in pg_stat_activity."""
+
+_CONNECT_S = 10
+_ANSWER_BYTES_MAX = 16 << 20
+_FILES = ("PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "HOME")
+
+
+class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a server is, as libpq is told; what is None is left to libpq.
+
+    Attributes:
+        host: the host's name or address, or the directory of the socket.
+        port: the port.
+        user: the role.
+        database: the database to connect to.
+        service: a service of libpq's service file.
+        files: libpq's variables that name files, and the home directory, in which libpq looks for others.
+    """
+
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    database: str | None = None
+    service: str | None = None
+    files: dict[str, str] = {}
+
+    def here(self) -> ServerAddress:
+        """The address with the files that libpq finds now, for a program that is started elsewhere later."""
+        return msgspec.structs.replace(
+            self, files={name: os.environ[name] for name in _FILES if name in os.environ}
+        )
+
+    def variables(self) -> dict[str, str]:
+        """The variables of libpq for a load (manual, section 34.15)."""
+        given = {
+            "PGHOST": self.host,
+            "PGPORT": None if self.port is None else str(self.port),
+            "PGUSER": self.user,
+            "PGDATABASE": self.database,
+            "PGSERVICE": self.service,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def conninfo(self, application: str) -> str:
+        """The connection string (manual, section 34.1.1.1)."""
+        given = {
+            "service": self.service,
+            "host": self.host,
+            "port": self.port,
+            "user": self.user,
+            "dbname": self.database,
+            "application_name": application,
+            "connect_timeout": _CONNECT_S,
+        }
+        return " ".join(f"{key}={_quoted(str(one))}" for key, one in given.items() if one is not None)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+class PsqlSession:
+    """A session with a server; one statement at a time, from any thread.
+
+    Args:
+        address: where the server is.
+        application: the name of the session.
+
+    Raises:
+        EnvironmentLacks: psql is not installed.
+        StageFailed: the server refuses the connection, with its reason.
+    """
+
+    def __init__(self, address: ServerAddress, application: str = APPLICATION) -> None:
+        psql = shutil.which("psql")
+        if psql is None:
+            raise EnvironmentLacks(
+                "psql is not installed; install the package postgresql-client (Fedora: postgresql)"
+            )
+        self._lock = threading.Lock()
+        self._pending = b""
+        # A session of its own: ^C in the terminal reaches ascar alone, which then puts everything back.
+        self._process = subprocess.Popen(
+            [psql, "-X", "-A", "-t", "-q", "-w", "-d", address.conninfo(application)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **address.files, "LC_ALL": "C"},
+            cwd="/",
+            start_new_session=True,
+        )
+        try:
+            self.ask("SET statement_timeout = '10s'; SET client_min_messages = error", _CONNECT_S + 5.0)
+            self.host, _, self.port = self.command(r"\echo :HOST :PORT").strip().rpartition(" ")
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, statement: str, limit_s: float = 10.0) -> str:
+        """The answer to a statement: rows a line, columns apart by "|".
+
+        Raises:
+            StageFailed: the server refuses it, does not answer in time, or is gone.
+        """
+        return self.command(f"{statement};", limit_s)
+
+    def command(self, line: str, limit_s: float = 10.0) -> str:
+        """What a line of psql's input prints.
+
+        Raises:
+            StageFailed: as `ask`.
+        """
+        mark = secrets.token_hex(8)
+        # psql prints the message on its own, and whether there was an error on the line that ends the answer.
+        script = f"{line}\n\\echo {mark} :ERROR :LAST_ERROR_MESSAGE\n"
+        with self._lock:
+            said = self._exchanged(script.encode(), mark.encode(), line, limit_s)
+        answer, _, ended = said.rpartition(mark)
+        failed, _, message = ended.strip().partition(" ")
+        if failed == "true":
+            raise StageFailed("program", f"PostgreSQL: {message[:300]}", f"{line}\n{message}")
+        return answer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection has not been lost."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End the session."""
+        with suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def _exchanged(self, script: bytes, mark: bytes, line: str, limit_s: float) -> str:
+        """Send a script, and read until the line with the mark has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        deadline_s = time.monotonic() + limit_s
+        try:
+            self._process.stdin.write(script)
+            self._process.stdin.flush()
+            while not _ended(self._pending, mark):
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0 or not select.select([self._process.stdout], [], [], left_s)[0]:
+                    problem = f"the PostgreSQL server does not answer within {limit_s:g} s: {line[:80]}"
+                    raise StageFailed("program", problem)
+                piece = os.read(self._process.stdout.fileno(), 65536)
+                if not piece:
+                    raise BrokenPipeError
+                self._pending += piece
+                if len(self._pending) > _ANSWER_BYTES_MAX:
+                    raise StageFailed("program", f"the answer of PostgreSQL has no end: {line[:80]}")
+        except (OSError, ValueError) as error:
+            raise StageFailed("program", f"PostgreSQL: {self._last_words()}") from error
+        before, _, rest = self._pending.partition(mark)
+        ended, _, self._pending = rest.partition(b"\n")
+        return (before + mark + ended).decode("utf-8", "replace")
+
+    def _last_words(self) -> str:
+        assert self._process.stderr is not None
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(2)
+        ready = select.select([self._process.stderr], [], [], 0)[0]
+        said = os.read(self._process.stderr.fileno(), 65536).decode("utf-8", "replace") if ready else ""
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        fatal = [line for line in lines if "FATAL" in line or "error" in line]
+        return (fatal or lines or ["the connection was lost"])[-1][:300].removeprefix("psql: ")
+
+
+def _ended(pending: bytes, mark: bytes) -> bool:
+    at = pending.find(mark)
+    return at >= 0 and b"\n" in pending[at:]
+
+
+def pid_is_alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in ("Z", "X")

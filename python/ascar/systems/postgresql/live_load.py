@@ -1,0 +1,65 @@
+"""The load that a server's own clients are: nothing is run, and what they get is read."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ascar.errors import StageFailed
+from ascar.results.measurement import Readings, Series
+from ascar.systems.postgresql.activity import THROUGHPUT
+
+if TYPE_CHECKING:
+    from ascar.systems.postgresql.activity import Activity, ActivityTotals
+    from ascar.workspace import LoadTiming
+
+_LOOK_S = 0.1
+
+
+def live_readings(activity: Activity, pace: LoadTiming) -> Readings:
+    """What the clients get, reading by reading.
+
+    Raises:
+        StageFailed: the server does not answer, or no transaction was committed.
+    """
+    begun = before = _counted(activity)
+    next_s = begun.read_s + pace.reading_s
+    seconds: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
+    ended = "time"
+
+    def series() -> dict[str, Series]:
+        return {name: Series.of(seconds[name], values[name]) for name in values}
+
+    while before.read_s - begun.read_s < pace.load_max_s:
+        now = _next(activity)
+        if now.read_s < next_s or now.counted_s <= before.counted_s:
+            continue
+        age_s, next_s = now.read_s - begun.read_s, now.read_s + pace.reading_s
+        for name, value in now.since(before).items():
+            seconds.setdefault(name, []).append(age_s)
+            values.setdefault(name, []).append(value)
+        before = now
+        if pace.asks(age_s) and pace.may_end(series()):
+            ended = "enough"
+            break
+    metrics = before.since(begun)
+    if not metrics.get(THROUGHPUT):
+        raise StageFailed(
+            "load", "no transaction was committed on the server; let its clients work, or name a load"
+        )
+    return Readings(series(), metrics, before.read_s - begun.read_s, ended)
+
+
+def _counted(activity: Activity) -> ActivityTotals:
+    """The statistics at a moment at which sessions have told of their work."""
+    first = activity.totals()
+    now = _next(activity)
+    while now.counted_s <= first.counted_s:
+        now = _next(activity)
+    return now
+
+
+def _next(activity: Activity) -> ActivityTotals:
+    time.sleep(_LOOK_S)
+    return activity.totals()
