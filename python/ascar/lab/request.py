@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.extension import load
+from ascar.optimizers import open_optimizer
 from ascar.lab.benchmark import Benchmark
 from ascar.lab.problem import NoiseModel, TableSpecification
 from ascar.lab.simulation import Budget, Contender, built
@@ -129,8 +129,7 @@ class Request:
             built(specification)
         space = built(self.problems[0]).space
         for one in (*self.contenders, *(one for sweep in self.sweeps for one in sweep.contenders)):
-            make = load("ascar.optimizers", one.kind, "--optimizers")
-            make(space, seed=0, start=(), options=dict(one.options))
+            open_optimizer({**one.options, "kind": one.kind}, space, 0, where="--optimizers")
 
     def experiments(self) -> list[Experiment]:
         """All that is to be simulated, each once."""
