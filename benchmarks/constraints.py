@@ -1,14 +1,15 @@
-"""Searches where parameters only change together: groups of which one is on, equalities, sums; and without them.
+"""Searches where parameters only change together: groups of which one is on, equal values, sums.
 
     python -m benchmarks.constraints --budget 30min
     python -m benchmarks.constraints --seeds 10
 
-A made-up system has a few factors, which act alone and in pairs on a throughput (noise: 10%). Each of its forms is a
-space of its own: in `reference`, a group of parameters is one parameter; in `formulas`, they are parameters with
-constraints; in `table`, they are columns of a recorded table. auto searches each form, random search each but the
-reference, 100 evaluations each. The system differs from seed to seed and is the same in all forms. Regret: 0 is the best,
-1 the median of the valid configurations. Ratios are those of mean regrets, with 95% intervals (bootstrap over seeds);
-tests are Wilcoxon's, on pairs of a seed, with Holm's correction over the forms.
+A made-up system has a few factors, which act alone and in pairs on a throughput (noise: 10%). Each of its
+forms is a space of its own: in `reference`, a group of parameters is one parameter; in `formulas`, they are
+parameters with constraints; in `table`, they are columns of a recorded table, which states none. auto
+searches each form, random search each but the reference, with 100 evaluations. The system differs from seed
+to seed and is the same in all forms. Regret: 0 is the best, 1 the median of the valid configurations. Ratios
+are those of mean regrets, with 95% intervals (bootstrap over seeds); tests are Wilcoxon's, on pairs of a
+seed, with Holm's correction over the forms.
 """
 
 from __future__ import annotations
@@ -58,40 +59,26 @@ class Form:
     factors: Callable[[Mapping[str, Value]], tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MadeUpSystem:
-    """Levels of factors with their losses; a problem of the laboratory once it has a form.
+    """Levels of factors with their losses, in one form, as a problem of the laboratory.
 
-    Attributes:
+    Args:
         name: the name of the problem and the form.
         form: the form that is searched.
         losses: float64, one axis a factor; nan where a combination is not valid.
     """
 
-    name: str
-    form: Form
-    losses: NDArray[np.float64]
     start: tuple[Configuration, ...] = ()
-    sign: int = -1
+    sign = -1
 
-    @property
-    def space(self) -> Space:
-        """The form's."""
-        return self.form.space
-
-    @property
-    def best(self) -> float:
-        """The lowest loss."""
-        return float(np.nanmin(self.losses))
-
-    @property
-    def median(self) -> float:
-        """Of the valid combinations."""
-        return float(np.nanmedian(self.losses))
+    def __init__(self, name: str, form: Form, losses: NDArray[np.float64]) -> None:
+        self.name, self.space = name, form.space
+        self.best, self.median = float(np.nanmin(losses)), float(np.nanmedian(losses))
+        self._factors, self._losses = form.factors, losses
 
     def truth(self, configuration: Configuration) -> float:
         """The loss without noise."""
-        return float(self.losses[self.form.factors(configuration)])
+        return float(self._losses[self._factors(configuration)])
 
     def draw(self, configuration: Configuration, rng: np.random.Generator) -> tuple[float, float]:
         """One evaluation."""
@@ -222,14 +209,12 @@ def _exclusive() -> Problem:
     switches = [*_switches("a", _SWITCHES), *_switches("b", _SWITCHES), *numbers]
     whole = Space((_kinds("a", _SWITCHES), _kinds("b", _SWITCHES), *numbers))
     sums = Form(Space(tuple(switches), (_one_of("a", _SWITCHES), _one_of("b", _SWITCHES))), switched)  # type: ignore[arg-type]
-    pairs = Form(Space(tuple(switches), (*_pairwise("a", _SWITCHES), *_pairwise("b", _SWITCHES))), switched)  # type: ignore[arg-type]
     return Problem(
         (_SWITCHES, _SWITCHES, 8, 8),
         (False, False, True, True),
         {
             "reference": Form(whole, lambda v: (_kind(v, "a"), _kind(v, "b"), *number_levels(v))),
             "formulas": sums,
-            "pairs of formulas": pairs,
             "table": _tabled(sums),
         },
     )

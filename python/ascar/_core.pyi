@@ -269,8 +269,8 @@ class Expression:
     def terms(self) -> tuple[str, list[tuple[float, Expression]]] | None:
         """Of a comparison of two values, its sign and its terms, each with 1 or -1; None of anything else.
 
-        Those of the right side count negatively: `a + 1 <= b` is `<=` of a, 1 and -b, whose sum compares with 0
-        as the sides compare.
+        Those of the right side count negatively: `a + 1 <= b` is `<=` of a, 1 and -b, whose sum compares with
+        0 as the sides compare.
         """
 
 def expression_literal(value: float | str | bool) -> str:

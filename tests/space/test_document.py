@@ -90,8 +90,8 @@ def test_a_document_that_does_not_speak_of_weaker_values_permits_none(version):
 
 
 def test_newer_versions_are_refused():
-    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 3, "something": "new"}
-    with pytest.raises(SpaceError, match=r"space\.version = 3: is newer than 2, .*; update ascar"):
+    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 4, "something": "new"}
+    with pytest.raises(SpaceError, match=r"space\.version = 4: is newer than 3, .*; update ascar"):
         space_from_json(json.dumps(document))
 
 
@@ -99,9 +99,9 @@ def test_newer_versions_are_refused():
     ("change", "message"),
     [
         ({"format": "other"}, "space.format = 'other': must be 'ascar-space'"),
-        ({"version": 0}, "space.version = 0: must be from 1 to 2"),
-        ({"version": True}, "space.version = True: must be from 1 to 2"),
-        ({"version": "1"}, "space.version = '1': must be from 1 to 2"),
+        ({"version": 0}, "space.version = 0: must be from 1 to 3"),
+        ({"version": True}, "space.version = True: must be from 1 to 3"),
+        ({"version": "1"}, "space.version = '1': must be from 1 to 3"),
         ({"parameter": []}, "space.parameter: unknown key"),
         ({"parameters": {}}, "space.parameters = {}: must be a list of tables"),
         ({"parameters": [3]}, "space.parameters = [3]: must be a list of tables"),

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.optimizers import open_optimizer
 from ascar.lab.benchmark import Benchmark
 from ascar.lab.problem import NoiseModel, TableSpecification
 from ascar.lab.simulation import Budget, Contender, built
 from ascar.lab.sweeps import Sweep
 from ascar.lab.work import Conduct, Experiment
 from ascar.names import names_of
+from ascar.optimizers import open_optimizer
 from ascar.study import duration
 from ascar.systems.recording_columns import TableColumns
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
     from ascar.space.grouping import Grouping
 
-# What optimizers tell beside their proposals; see `Auto`, `GeneticAlgorithm` and `ascar.optimizers.proposals`.
+# What optimizers tell beside their proposals; see `Auto`, `GeneticAlgorithm` and `Proposals`.
 _TOLD = ("generations", "origin", "reason")
 
 

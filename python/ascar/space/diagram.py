@@ -177,23 +177,9 @@ def build(
         TooLarge: more edges.
         ExpressionError: a condition or constraint cannot be evaluated.
     """
-    place = {level.name: index for index, level in enumerate(levels)}
-    closing: list[list[_Rule]] = [[] for _ in levels]
-    last_use = [-1] * len(levels)
-    for rule in rules:
-        end = max(place[name] for name in rule.names)
-        closing[end].append(_Rule(rule))
-        for name in rule.names:
-            last_use[place[name]] = max(last_use[place[name]], end)
-    told: list[list[int]] = [[] for _ in levels]
-    for number, rule in enumerate(running):
-        for name in rule.names:
-            told[place[name]].append(number)
+    closing, last_use = _closing(levels, rules)
+    told = [[number for number, one in enumerate(running) if level.name in one.names] for level in levels]
     conditions = [None if level.condition is None else _Rule(level.condition) for level in levels]
-    for index, level in enumerate(levels):
-        for name in level.condition.names if level.condition else ():
-            last_use[place[name]] = max(last_use[place[name]], index)
-
     root = DiagramNode()
     totals: tuple[object, ...] = tuple(rule.first for rule in running)
     states: dict[tuple[tuple[Key, ...], tuple[object, ...]], DiagramNode] = {((), totals): root}
@@ -228,6 +214,24 @@ def build(
         for node in layer:
             node.finish(level)
     return Diagram(tuple(levels), root, edges)
+
+
+def _closing(
+    levels: Sequence[DiagramLevel], rules: Sequence[Expression]
+) -> tuple[list[list[_Rule]], list[int]]:
+    """The rules whose last parameter each level decides, and the last level that asks for its value."""
+    place = {level.name: index for index, level in enumerate(levels)}
+    closing: list[list[_Rule]] = [[] for _ in levels]
+    last_use = [-1] * len(levels)
+    for rule in rules:
+        end = max(place[name] for name in rule.names)
+        closing[end].append(_Rule(rule))
+        for name in rule.names:
+            last_use[place[name]] = max(last_use[place[name]], end)
+    for index, level in enumerate(levels):
+        for name in level.condition.names if level.condition else ():
+            last_use[place[name]] = max(last_use[place[name]], index)
+    return closing, last_use
 
 
 def _told(

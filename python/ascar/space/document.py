@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ascar.space.relation import Constraint
 
 VERSION: Final = 3
-_WITHOUT_RELATIONS: Final = 2  # the version of a space that has none: older programs read it, and digests stay
+_WITHOUT_RELATIONS: Final = (
+    2  # the version of a space that has none: older programs read it, and digests stay
+)
 _FORMAT: Final = "ascar-space"
 _BYTES_MAX: Final = 4_000_000
 _KEYS: Final = ("format", "version", "name", "parameters", "constraints", "pinned", "allow_weaker")
@@ -33,7 +35,8 @@ def space_to_document(space: Space) -> dict[str, Any]:
     {"format": "ascar-space", "version": 2, "name": text, "parameters": [{"name": text, and the keys of
     `ascar.space.tables`}], "constraints": [formula], "pinned": {name: value}, "allow_weaker": [text]}
 
-    In version 3, a constraint may be a relation: {"together": [name], "rows": [[value]]}. In version 1, `"allow_weaker": null` permitted every value; such a document is still read so.
+    In version 3, a constraint may be a relation: {"together": [name], "rows": [[value]]}. In version 1,
+    `"allow_weaker": null` permitted every value; such a document is still read so.
     """
     return {
         "format": _FORMAT,

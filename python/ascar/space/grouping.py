@@ -1,9 +1,9 @@
 """Grouping: the space in which every group of parameters is one, and the way there and back.
 
-The parameter of a joint group holds the number of a row; that of equal ranges is their range. What a constraint or a
-condition says of a member is said of that parameter: `a` becomes `group_a in (0, 3)`, a number
-`if(group_a in (0, 3), 64, 128)`. Optimizers search that space (`ascar.optimizers.grouped`), so that one change
-of one parameter leads from any valid choice of a group to any other.
+The parameter of a joint group holds the number of a row; that of equal ranges is their range. What a
+constraint or a condition says of a member is said of that parameter: `a` becomes `group_a in (0, 3)`, and
+a number `if(group_a in (0, 3), 64, 128)`. Optimizers search that space (`ascar.optimizers.grouped`), so one
+change of one parameter leads from any valid choice of a group to any other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from ascar.errors import ExpressionError, SpaceError
 from ascar.expression import Expression, literal, parse
 from ascar.space.configuration import Configuration
 from ascar.space.domain import Choices, Value
-from ascar.space.groups import ParameterGroup, groups_of
+from ascar.space.groups import ParameterGroup, groups_of, tied_pair
 from ascar.space.parameter import Parameter, value_text
-from ascar.space.relation import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,7 +104,7 @@ class Grouping:
         return code
 
 
-class _Untold(Exception):  # noqa: N818  (no error: another grouping is tried)
+class _Untold(Exception):
     """A formula becomes too long or too deep when it is told of groups."""
 
     def __init__(self, names: frozenset[str]) -> None:
@@ -125,16 +124,17 @@ def _name(group: ParameterGroup, space: Space) -> str:
 
 def _grouped(space: Space, groups: Mapping[str, ParameterGroup]) -> Space:
     members = {member: name for name, group in groups.items() for member in group.names}
-    texts = {
-        member: text for name, group in groups.items() for member, text in _texts(name, group).items()
-    }
-    default = space.default()
+    texts = {member: text for name, group in groups.items() for member, text in _texts(name, group).items()}
+    try:
+        default = space.default()
+    except SpaceError:  # which `Space.check` tells of; it is no matter of groups
+        default = space.nearest({})
     parameters: dict[str, Parameter] = {}
     for parameter in space.parameters:
         name = members.get(parameter.name)
         if name is None:
             condition = parameter.condition
-            told = condition if condition is None else _told(condition, texts)
+            told = condition if condition is None else _told_formula(condition, texts)
             parameters[parameter.name] = replace(parameter, condition=told)
         elif name not in parameters:
             parameters[name] = _parameter(space, name, groups[name], default)
@@ -170,28 +170,27 @@ def _constraints(
         concerned = {members.get(name) for name in constraint.names}
         if None not in concerned and len(concerned) == 1:
             (name,) = concerned
-            if name is not None and (not groups[name].equal or _ties(constraint, groups[name])):
+            if name is not None and (not groups[name].equal or tied_pair(constraint)):
                 continue
         yield _told(constraint, texts)
 
 
-def _ties(constraint: Constraint, group: ParameterGroup) -> bool:
-    """Whether a constraint says of equal ranges no more than that they are."""
-    found = None if isinstance(constraint, Relation) else constraint.terms()
-    plain = found is not None and found[0] == "==" and len(found[1]) == 2
-    return plain and all(str(term) in group.names for _, term in found[1])
-
-
-def _told(constraint: Constraint, texts: Mapping[str, str]) -> Expression:
-    """A formula in terms of the parameters that stand for groups."""
+def _told(constraint: Constraint, texts: Mapping[str, str]) -> Constraint:
+    """A constraint in terms of the parameters that stand for groups."""
+    if isinstance(constraint, Expression):
+        return _told_formula(constraint, texts)
     concerned = frozenset(constraint.names) & texts.keys()
-    if not concerned and isinstance(constraint, Expression):
-        return constraint
-    if isinstance(constraint, Relation):
-        raise _Untold(concerned or frozenset(constraint.names))
-    text = _WORDS.sub(lambda word: texts.get(word[0], word[0]), str(constraint))
+    if concerned:
+        raise _Untold(concerned)
+    return constraint
+
+
+def _told_formula(formula: Expression, texts: Mapping[str, str]) -> Expression:
+    concerned = frozenset(formula.names) & texts.keys()
+    if not concerned:
+        return formula
     try:
-        return parse(text)
+        return parse(_WORDS.sub(lambda word: texts.get(word[0], word[0]), str(formula)))
     except ExpressionError:
         raise _Untold(concerned) from None
 

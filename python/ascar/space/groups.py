@@ -1,19 +1,22 @@
 """Groups: parameters that only change together, found in the structure of a space's constraints.
 
-Of eight switches of which exactly one is on, no single one can change; of two values that must be equal neither.
-Whoever moves one parameter at a time stands still there. A group is
+Of eight switches of which exactly one is on, no single one can change; of two values that must be equal,
+neither can. A search that moves one parameter at a time stands still there. A group is
 
 - *equal*: ranges alike that an equation `a == b` ties; one value stands for all of them;
-- *joint*: parameters of which no more joint values are valid than 1 + the sum over them of (values - 1), as many as
-  moves of one parameter alone reach: one of n switches (n of 2^n), at most one, implications (n + 1), equal values.
+- *joint*: parameters of which no more joint values are valid than 1 + the sum over them of (values - 1), as
+  many as moves of one parameter alone reach: one of n switches (n of 2^n), at most one, implications (n + 1),
+  equal values.
 
-Constraints that forbid less (a sum of memory below a cap, one combination) leave parameters that move by themselves,
-or in exchange, and form no group. Groups grow constraint by constraint, those with fewest parameters first, so pairs
-(`not (a and b)`, ...) are found as well as one sum (`if(a, 1, 0) + if(b, 1, 0) == 1`).
+Constraints that forbid less (a sum of memory below a cap, one combination) leave parameters that move by
+themselves, or in exchange, and form no group. Groups grow constraint by constraint, those with fewest
+parameters first, so pairs (`not (a and b)`, ...) are found as well as one sum
+(`if(a, 1, 0) + if(b, 1, 0) == 1`).
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -60,11 +63,7 @@ class ParameterGroup:
 
 def groups_of(space: Space) -> tuple[ParameterGroup, ...]:
     """The groups of a space; no parameter is in two of them, none has a condition."""
-    domains = {
-        one.name: space.domain(one.name)
-        for one in space.parameters
-        if one.condition is None and space.domain(one.name).size != 1
-    }
+    domains = {one.name: space.domain(one.name) for one in space.parameters if one.condition is None}
     equal = _equal(space.constraints, domains)
     tied = {name for group in equal for name in group.names}
     search = _JointSearch(space, {name: domain for name, domain in domains.items() if name not in tied})
@@ -76,23 +75,24 @@ def _equal(constraints: Iterable[Constraint], domains: Mapping[str, Domain]) -> 
     """Ranges alike that equations tie; their scale stays, and their values are not listed."""
     tied: dict[str, set[str]] = {}
     for constraint in constraints:
-        pair = _tied(constraint)
+        pair = tied_pair(constraint)
         if pair is None or not set(pair) <= domains.keys():
             continue
         one, two = (domains[name] for name in pair)
-        if isinstance(one, Range) and one == two:
+        if isinstance(one, Range) and one == two and one.size != 1:
             together = tied.get(pair[0], {pair[0]}) | tied.get(pair[1], {pair[1]})
             tied |= dict.fromkeys(together, together)
     sets = {frozenset(names) for names in tied.values()}
     return [ParameterGroup(tuple(name for name in domains if name in names)) for names in sets]
 
 
-def _tied(constraint: Constraint) -> tuple[str, str] | None:
+def tied_pair(constraint: Constraint) -> tuple[str, str] | None:
     """The two parameters that an equation says are equal."""
     found = None if isinstance(constraint, Relation) else constraint.terms()
-    if found is None or found[0] != "==" or len(found[1]) != 2:
+    terms = [] if found is None else [(sign, term) for sign, term in found[1] if str(term) != "0"]
+    if found is None or found[0] != "==" or len(terms) != 2:
         return None
-    (sign_one, one), (sign_two, two) = found[1]
+    (sign_one, one), (sign_two, two) = terms
     plain = all(term.names == (str(term),) for term in (one, two))
     return (str(one), str(two)) if plain and sign_one == -sign_two and str(one) != str(two) else None
 
@@ -128,7 +128,8 @@ class _JointSearch:
         """Join the sets that a constraint is about, if it leaves few joint values; whether it did."""
         parts = {self._sets[name] for name in constraint.names}
         together = frozenset[str]().union(*parts)
-        if len(parts) < 2 or self._attempts >= _ATTEMPTS_MAX:
+        several = sum(self._count(part) > 1 for part in parts) > 1  # one that is fixed ties nothing
+        if not several or self._attempts >= _ATTEMPTS_MAX:
             return False
         few = 1 + sum(self._count(part) - 1 for part in parts)
         rows = self._valid(together, min(few, ROWS_MAX))
@@ -170,5 +171,5 @@ def _rank(domain: Domain, value: Value) -> float | None:
 
 def _monotonous(ranks: Sequence[float | None]) -> bool:
     known = [rank for rank in ranks if rank is not None]
-    pairs = list(zip(known, known[1:], strict=False))
+    pairs = list(itertools.pairwise(known))
     return len(known) == len(ranks) and (all(a <= b for a, b in pairs) or all(a >= b for a, b in pairs))

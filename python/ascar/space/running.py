@@ -1,8 +1,8 @@
-"""Rules that remember less than the values they mention: a sum its running total, a relation where its rows fork.
+"""Rules that remember less than the values they mention: a sum its total, a relation the rows that agree.
 
 In a decision diagram (`ascar.space.diagram`), a formula keeps the values of its parameters until the last of
-them is decided: 2^20 states for twenty switches. A comparison of sums of whole numbers needs only the total so far,
-and of that only what the rest can still change; a relation only which rows still agree.
+them is decided: 2^20 states for twenty switches. A comparison of sums of whole numbers needs only the total
+so far, and of that only what the rest can still change; a relation only the ways in which its rows go on.
 """
 
 from __future__ import annotations
@@ -145,7 +145,8 @@ class RunningRelation:
         """See `RunningRule`."""
         key = (state, isinstance(value, bool), value)
         if key not in self._known:
-            ways = (self._ways[number] for number in state)
+            agreeing: frozenset[int] = state
+            ways = [self._ways[number] for number in agreeing]
             self._known[key] = frozenset(
                 way for known, way in ways if known == value and isinstance(known, bool) == key[1]
             )

@@ -89,10 +89,12 @@ class Solver:
             known = [sizes[name] for name in constraint.names]
             listable = None not in known
             combinations = math.prod(size for size in known if size is not None)
-            small = combinations <= _COMBINATIONS_MAX or (
-                listable and _running(constraint, constraint.names, domains, conditional) is not None
+            compact = listable and (
+                combinations <= _COMBINATIONS_MAX
+                or isinstance(constraint, Relation)
+                or _running(constraint, constraint.names, domains, conditional) is not None
             )
-            (checked if listable and small else drawn).append(constraint)
+            (checked if compact else drawn).append(constraint)
         return cls(parameters, domains, _levels(parameters, domains, checked), checked, drawn)
 
     @property
@@ -131,15 +133,18 @@ class Solver:
         self, order: Sequence[DiagramLevel], constraints: Sequence[Constraint]
     ) -> tuple[list[Expression], list[RunningRule]]:
         conditional = {level.name for level in order if level.condition is not None}
+        place = {level.name: index for index, level in enumerate(order)}
         rules: list[Expression] = []
         running: list[RunningRule] = []
         for constraint in constraints:
-            names = [level.name for level in order if level.name in set(constraint.names)]
+            names = sorted(constraint.names, key=lambda name: place[name])
             found = _running(constraint, names, self.domains, conditional)
             if found is not None:
                 running.append(found)
             else:
-                assert not isinstance(constraint, Relation), "a space refuses relations of conditional parameters"
+                assert not isinstance(constraint, Relation), (
+                    "a space refuses relations of conditional parameters"
+                )
                 rules.append(constraint)
         return rules, running
 

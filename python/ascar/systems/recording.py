@@ -35,8 +35,8 @@ class MeasurementTable:
 
     Attributes:
         space: the space. A table that ascar made brings the space that was measured; for any other table it
-            is every combination of the parameters' values, but for parameters that only change together: these
-            have the joint values of the rows. The table may hold fewer configurations.
+            is every combination of the parameters' values, but for parameters that the rows show to be tied:
+            these have the joint values of the rows. The table may hold fewer configurations.
         configurations: the distinct ones in the table, in the order of their first rows.
         values: the values of each metric, float64 (rows,), sorted by configuration; NaN where an evaluation
             failed.

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError, WorkError
-from ascar.optimizers import open_optimizer
 from ascar.lab import figures, summarize
 from ascar.lab.curves import stops_by_mutations, stops_by_window
 from ascar.lab.simulation import built, follow
+from ascar.optimizers import open_optimizer
 from ascar.render import in_percent
 
 if TYPE_CHECKING:
