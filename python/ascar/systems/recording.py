@@ -103,7 +103,10 @@ class MeasurementTable:
                 Parameter(name=name, domain=domains[name], default=first[name], cost=ChangeCost.DYN_APP)
                 for name in names
             ),
-            relations_of(rows, [name for name in names if _tellable(domains[name], distinct[name])]),
+            relations_of(
+                distinct,
+                {name: domains[name] for name in names if _tellable(domains[name], distinct[name])},
+            ),
             name="table",
         )
         return cls._made(frame, columns, space, rows, members)

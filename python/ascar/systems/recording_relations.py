@@ -17,6 +17,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from ascar.space.relation import ROWS_MAX, Relation
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.space import Configuration, Value
+    from ascar.space import Domain
 
 # Rows for each of the values that two sets of columns have: fewer show few joint values by accident.
 _ROWS_MIN = 4
@@ -35,101 +36,105 @@ _ROWS_EACH_MIN = 8
 _PAIRED_MAX = 64
 # Rows that are looked at before all of them are.
 _GLANCE = 1024
-# Sets whose joint values are counted in all rows, for one table.
-_COUNTS_MAX = 2_000
 
 
-@dataclass(slots=True, eq=False)
-class _Joint:
-    """Columns that change together.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """Columns of a table.
 
     Attributes:
         names: the columns.
-        codes: int (rows,), which joint value each row has.
+        codes: int (rows,), which of their joint values each row has.
         size: the number of joint values.
     """
 
     names: tuple[str, ...]
-    codes: NDArray[np.int64]
+    codes: NDArray[np.intp]
     size: int
 
+    def product(self, other: _Columns, rows: int | None = None) -> NDArray[np.intp]:
+        """The combination of values, int (rows,), that each of the first rows has, present or not."""
+        return self.codes[:rows] * other.size + other.codes[:rows]
 
-def relations_of(rows: Sequence[Configuration], names: Sequence[str]) -> tuple[Relation, ...]:
-    """The joint values of columns that only change together.
+    def joined(self, other: _Columns) -> _Columns:
+        """Both, with the joint values that the rows have."""
+        codes = self.product(other)
+        present = np.bincount(codes, minlength=self.size * other.size) > 0
+        numbers = np.cumsum(present) - 1
+        return _Columns((*self.names, *other.names), numbers[codes], int(present.sum()))
+
+
+def relations_of(distinct: pl.DataFrame, domains: Mapping[str, Domain]) -> tuple[Relation, ...]:
+    """The joint values of columns that are tied.
 
     Args:
-        rows: the distinct configurations of a table.
-        names: columns with a list of values, present in every row.
+        distinct: the distinct configurations of a table.
+        domains: the values of columns that have a list of them, and one in every row.
     """
     # In any order but the table's, whose first rows may all be alike.
-    shuffled = [rows[int(place)] for place in np.random.default_rng(0).permutation(len(rows))]
-    found: list[_Joint] = []
-    counts = 0
-    for name in names:
-        column = _column(name, shuffled)
-        for joint in found if column.size > 1 and counts < _COUNTS_MAX else ():
-            if not _may_join(joint, column):
-                continue
-            counts += 1
-            together, codes = np.unique(joint.codes * column.size + column.codes, return_inverse=True)
-            if len(together) < joint.size + column.size and len(together) <= ROWS_MAX:
-                joint.names += (name,)
-                joint.codes, joint.size = codes.astype(np.int64), len(together)
-                break
+    order = np.random.default_rng(0).permutation(len(distinct))
+    found: list[_Columns] = []
+    for name in domains:
+        column = _column(name, distinct[name], order)
+        for place, columns in enumerate(found):
+            if _may_join(columns, column):
+                joined = columns.joined(column)
+                if joined.size < columns.size + column.size and joined.size <= ROWS_MAX:
+                    found[place] = joined
+                    break
         else:
             found.append(column)
-    together = [joint for joint in found if len(joint.names) > 1]
-    single = [joint for joint in found if len(joint.names) == 1 and joint.size > 1]
+    together = [columns for columns in found if len(columns.names) > 1]
+    single = [columns for columns in found if len(columns.names) == 1 and columns.size > 1]
     tied = _tied(single) if len(single) <= _PAIRED_MAX else []
-    return tuple(_relation(joint, shuffled, names) for joint in (*together, *tied))
+    return tuple(_relation(columns, distinct, domains, order) for columns in (*together, *tied))
 
 
-def _tied(columns: Sequence[_Joint]) -> list[_Joint]:
+def _column(name: str, values: pl.Series, order: NDArray[np.int64]) -> _Columns:
+    ranks = (values.cast(pl.Int8) if values.dtype == pl.Boolean else values).rank("dense")
+    codes = ranks.to_numpy().astype(np.intp)[order] - 1
+    return _Columns((name,), codes, int(codes.max()) + 1)
+
+
+def _may_join(columns: _Columns, column: _Columns) -> bool:
+    """Whether the rows are enough to tell, and the first of them do not speak against it."""
+    few = columns.size + column.size - 1
+    if column.size == 1 or columns.size == 1 or len(column.codes) < _ROWS_MIN * few:
+        return False
+    return len(np.unique(columns.product(column, _GLANCE))) <= few
+
+
+def _tied(single: Sequence[_Columns]) -> list[_Columns]:
     """Sets of columns some of whose joint values are missing, as far as the rows are many enough to tell."""
-    sets = [[column] for column in columns]
-    for one, two in combinations(columns, 2):
+    sets = [[column] for column in single]
+    for one, two in combinations(single, 2):
         mine = [members for members in sets if one in members or two in members]
         united = [member for members in mine for member in members]
-        if len(mine) == 2 and _told(united) and _missing([one, two]):
+        if len(mine) == 2 and _tell(united) and one.joined(two).size < one.size * two.size:
             sets = [*(members for members in sets if members not in mine), united]
-    return [_joined(members) for members in sets if len(members) > 1 and _missing(members)]
+    return [_all(members) for members in sets if len(members) > 1]
 
 
-def _told(columns: Sequence[_Joint]) -> bool:
+def _tell(columns: Sequence[_Columns]) -> bool:
     """Whether the rows are enough for each joint value of independent columns."""
     size = prod(column.size for column in columns)
     return size <= ROWS_MAX and len(columns[0].codes) >= _ROWS_EACH_MIN * size
 
 
-def _missing(columns: Sequence[_Joint]) -> bool:
-    return _joined(columns).size < prod(column.size for column in columns)
+def _all(columns: Sequence[_Columns]) -> _Columns:
+    joined = columns[0]
+    for column in columns[1:]:
+        joined = joined.joined(column)
+    return joined
 
 
-def _joined(columns: Sequence[_Joint]) -> _Joint:
-    codes = np.zeros(len(columns[0].codes), np.int64)
-    for column in columns:
-        codes = codes * column.size + column.codes
-    values, dense = np.unique(codes, return_inverse=True)
-    return _Joint(tuple(one for column in columns for one in column.names), dense, len(values))
-
-
-def _column(name: str, rows: Sequence[Mapping[str, Value]]) -> _Joint:
-    numbers: dict[Value, int] = {}
-    codes = np.array([numbers.setdefault(row[name], len(numbers)) for row in rows], np.int64)
-    return _Joint((name,), codes, len(numbers))
-
-
-def _may_join(joint: _Joint, column: _Joint) -> bool:
-    """Whether the rows are enough to tell, and the first of them do not speak against it."""
-    few = joint.size + column.size - 1
-    if joint.size == 1 or len(joint.codes) < _ROWS_MIN * few:
-        return False
-    glance = joint.codes[:_GLANCE] * column.size + column.codes[:_GLANCE]
-    return len(np.unique(glance)) <= few
-
-
-def _relation(joint: _Joint, rows: Sequence[Mapping[str, Value]], names: Sequence[str]) -> Relation:
-    _, places = np.unique(joint.codes, return_index=True)
-    own = [name for name in names if name in joint.names]
-    joint_rows = [tuple(rows[place][name] for name in own) for place in map(int, places)]
-    return Relation(tuple(own), tuple(sorted(joint_rows, key=lambda row: [str(value) for value in row])))
+def _relation(
+    columns: _Columns, distinct: pl.DataFrame, domains: Mapping[str, Domain], order: NDArray[np.int64]
+) -> Relation:
+    names = [name for name in domains if name in columns.names]
+    _, places = np.unique(columns.codes, return_index=True)
+    rows = distinct.select(names)[order[places].tolist()].sort(names).rows()
+    return Relation(
+        tuple(names),
+        tuple(tuple(domains[name].canonical(v) for name, v in zip(names, row, strict=True)) for row in rows),
+    )
