@@ -389,6 +389,8 @@ def _print(regrets: Mapping[tuple[str, str, str], NDArray[np.float64]]) -> None:
 
 
 def _ratio(own: NDArray[np.float64], other: NDArray[np.float64], rng: np.random.Generator) -> str:
+    if not other.any():
+        return "-"
     places = rng.integers(len(own), size=(RESAMPLES, len(own)))
     low, high = np.quantile(own[places].mean(1) / np.maximum(other[places].mean(1), 1e-12), [0.025, 0.975])
     return f"{own.mean() / max(other.mean(), 1e-12):.2f} ({low:.2f} to {high:.2f})"
