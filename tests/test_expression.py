@@ -226,3 +226,15 @@ def test_a_literal_evaluates_to_itself(value):
     result = parse(literal(value)).evaluate({})
     assert result == value
     assert isinstance(result, bool) == isinstance(value, bool)
+
+
+def test_the_terms_of_a_comparison_are_told_with_their_signs():
+    found = parse("a + 2 * b - 3 >= -(c - d)").terms()
+    assert found is not None
+    sign, terms = found
+    assert (sign, [(factor, str(term)) for factor, term in terms]) == (
+        ">=",
+        [(1.0, "a"), (1.0, "2 * b"), (-1.0, "3"), (1.0, "c"), (-1.0, "d")],
+    )
+    for text in ("a and b", "not a", "a in (1, 2)", "min(a, b)"):
+        assert parse(text).terms() is None

@@ -266,6 +266,13 @@ class Expression:
     def holds(self, values: Mapping[str, float | str | bool | None]) -> bool | None:
         """Whether it is true; None where it is n/a. A result that is neither true nor false is an error."""
 
+    def terms(self) -> tuple[str, list[tuple[float, Expression]]] | None:
+        """Of a comparison of two values, its sign and its terms, each with 1 or -1; None of anything else.
+
+        Those of the right side count negatively: `a + 1 <= b` is `<=` of a, 1 and -b, whose sum compares with
+        0 as the sides compare.
+        """
+
 def expression_literal(value: float | str | bool) -> str:
     """A value as the text that parses to it (a negative number: to the minus of one)."""
 

@@ -14,12 +14,14 @@ from ascar.space import (
     Parameter,
     Range,
     Space,
+    boolean,
     floating,
     preset,
     space_from_json,
     space_key,
     space_to_json,
 )
+from ascar.space.relation import Relation
 
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
@@ -90,8 +92,8 @@ def test_a_document_that_does_not_speak_of_weaker_values_permits_none(version):
 
 
 def test_newer_versions_are_refused():
-    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 3, "something": "new"}
-    with pytest.raises(SpaceError, match=r"space\.version = 3: is newer than 2, .*; update ascar"):
+    document = json.loads(space_to_json(preset("storage-v3"))) | {"version": 4, "something": "new"}
+    with pytest.raises(SpaceError, match=r"space\.version = 4: is newer than 3, .*; update ascar"):
         space_from_json(json.dumps(document))
 
 
@@ -99,15 +101,15 @@ def test_newer_versions_are_refused():
     ("change", "message"),
     [
         ({"format": "other"}, "space.format = 'other': must be 'ascar-space'"),
-        ({"version": 0}, "space.version = 0: must be from 1 to 2"),
-        ({"version": True}, "space.version = True: must be from 1 to 2"),
-        ({"version": "1"}, "space.version = '1': must be from 1 to 2"),
+        ({"version": 0}, "space.version = 0: must be from 1 to 3"),
+        ({"version": True}, "space.version = True: must be from 1 to 3"),
+        ({"version": "1"}, "space.version = '1': must be from 1 to 3"),
         ({"parameter": []}, "space.parameter: unknown key"),
         ({"parameters": {}}, "space.parameters = {}: must be a list of tables"),
         ({"parameters": [3]}, "space.parameters = [3]: must be a list of tables"),
         ({"parameters": [{}]}, "space.parameters[0].name: missing"),
         ({"parameters": [{"name": "x"}]}, "space.parameters[0].kind: missing; write e.g."),
-        ({"constraints": "fs"}, "space.constraints = 'fs': must be a list of strings"),
+        ({"constraints": "fs"}, "space.constraints = 'fs': must be a list of formulas or tables"),
         ({"constraints": ["nothing < 1"]}, "unknown parameter 'nothing'"),
         ({"pinned": {"fs": "xfs"}}, "pinned: parameter fs: 'xfs' is not allowed"),
         ({"pinned": []}, "space.pinned = []: must be a table"),
@@ -196,3 +198,28 @@ def test_continuous_spaces_survive_json():
     )
     assert space_from_json(space_to_json(space)) == space
     assert not satisfiable(space) or space.count() is None
+
+
+def test_relations_are_kept_in_version_3_and_their_mistakes_are_told():
+    parameters = tuple(boolean(name, default=True, cost=ChangeCost.DYN_APP) for name in "ab")
+    space = Space(parameters, (Relation(("a", "b"), ((True, True), (False, False))), "a or not b"))
+    document = json.loads(space_to_json(space))
+    assert document["version"] == 3
+    assert space_from_json(json.dumps(document)) == space
+    for wrong, message in (
+        (
+            {"together": ["a", "b"], "rows": [[True]]},
+            "space.constraints[0]: joint values of a, b: a row of 1",
+        ),
+        (
+            {"together": ["a", "b"], "rows": [True]},
+            "space.constraints[0].rows = [True]: must be a list of lists",
+        ),
+        ({"rows": [[True]]}, "space.constraints[0].together: missing; write e.g."),
+        ({"together": ["a", "z"], "rows": [[True, True]]}, "unknown parameter 'z'"),
+        ({"together": ["a", "b"], "rows": [[True, [1]]]}, "must be a string, a number, true or false"),
+    ):
+        with pytest.raises(SpaceError) as caught:
+            space_from_json(json.dumps(document | {"constraints": [wrong]}))
+        assert message in caught.value.message
+        assert "\n" not in caught.value.message

@@ -129,9 +129,9 @@ def test_conditions_may_stand_before_what_they_depend_on():
 def test_dense_constraints_are_met_by_rejection_when_the_diagram_grows_too_large():
     names = [f"x{index}" for index in range(26)]
     parameters = tuple(integer(name, (0, 3), default=0, cost=COST) for name in names)
-    everything = " + ".join(names)
-    pairs = [f"{one} + {other} != 7" for one, other in zip(names, reversed(names), strict=True)]
-    space = Space(parameters, (f"{everything} <= 60", *pairs))
+    pairs = [f"{one} * {other} != 7" for one, other in zip(names, reversed(names), strict=True)]
+    everything = " + ".join(f"{one} * {other}" for one, other in zip(names[::2], names[1::2], strict=True))
+    space = Space(parameters, (f"{everything} <= 200", *pairs))
     assert space.count() is None
     assert space.is_valid(space.default())
 
@@ -139,7 +139,7 @@ def test_dense_constraints_are_met_by_rejection_when_the_diagram_grows_too_large
 def test_constraints_that_clash_are_found_among_many_that_the_diagram_cannot_hold():
     names = [f"x{index}" for index in range(24)]
     parameters = tuple(integer(name, (0, 3), default=0, cost=COST) for name in names)
-    pairs = [f"{one} + {other} != 7" for one, other in zip(names, reversed(names), strict=True)]
+    pairs = [f"{one} * {other} != 7" for one, other in zip(names, reversed(names), strict=True)]
     with pytest.raises(SpaceError, match="constraints 'x0 > 2', 'x0 < 2' cannot be satisfied together"):
         Space(parameters, (*pairs, "x0 > 2", "x0 < 2")).count()
 

@@ -7,7 +7,7 @@ use crate::LENGTH_MAX;
 use crate::evaluation::evaluate;
 use crate::parser::tree_of;
 use crate::text::{literal, quoted, text_of};
-use crate::tree::{Node, Value};
+use crate::tree::{Node, Operator, Value};
 
 /// How much of a formula that is too long an error shows.
 const SHOWN_OF_LONG: usize = 40;
@@ -62,13 +62,31 @@ impl Expression {
                 "formula {begin}... has more than {LENGTH_MAX} characters when spaced; split it"
             ));
         }
+        Ok(Self::of(root, canonical))
+    }
+
+    fn of(root: Node, text: String) -> Self {
         let mut names = Vec::new();
         collect(&root, &mut names);
-        Ok(Self {
-            root,
-            text: canonical,
-            names,
-        })
+        Self { root, text, names }
+    }
+
+    /// Of a comparison, its sign and its signed terms: those of the left side less those of the right side, whose sum
+    /// compares with 0 as the two sides compare. None where it is no comparison of two values.
+    pub fn terms(&self) -> Option<(&'static str, Vec<(f64, Self)>)> {
+        let Node::Operation(operator, operands) = &self.root else {
+            return None;
+        };
+        if !operator.compares() || *operator == Operator::In {
+            return None;
+        }
+        let mut found = Vec::new();
+        add_terms(&operands[0], 1.0, &mut found);
+        add_terms(&operands[1], -1.0, &mut found);
+        let terms = found
+            .into_iter()
+            .map(|(sign, node)| (sign, Self::of(node.clone(), text_of(node, 0))));
+        Some((operator.sign(), terms.collect()))
     }
 
     /// The names that it mentions, each once, in order of first mention.
@@ -156,5 +174,20 @@ fn collect(node: &Node, names: &mut Vec<String>) {
                 collect(operand, names);
             }
         }
+    }
+}
+
+fn add_terms<'a>(node: &'a Node, sign: f64, found: &mut Vec<(f64, &'a Node)>) {
+    match node {
+        Node::Operation(Operator::Add, operands) => {
+            add_terms(&operands[0], sign, found);
+            add_terms(&operands[1], sign, found);
+        }
+        Node::Operation(Operator::Subtract, operands) => {
+            add_terms(&operands[0], sign, found);
+            add_terms(&operands[1], -sign, found);
+        }
+        Node::Operation(Operator::Negate, operands) => add_terms(&operands[0], -sign, found),
+        _ => found.push((sign, node)),
     }
 }

@@ -50,12 +50,7 @@ impl Expression {
             )));
         };
         let formula = Core::parse(&text).map_err(Fault::from)?;
-        let names = formula.names().iter();
-        let names = names.map(|name| PyString::intern(py, name).unbind());
-        Ok(Self {
-            names: names.collect(),
-            formula,
-        })
+        Ok(Self::of(py, formula))
     }
 
     #[getter]
@@ -88,6 +83,16 @@ impl Expression {
         Ok(self.formula.holds(&self.lookup(values))?)
     }
 
+    /// Of a comparison, its sign and its signed terms; None where it is none.
+    fn terms(&self, py: Python<'_>) -> Option<(&'static str, Vec<(f64, Self)>)> {
+        let (sign, terms) = self.formula.terms()?;
+        let terms = terms.into_iter();
+        Some((
+            sign,
+            terms.map(|(one, term)| (one, Self::of(py, term))).collect(),
+        ))
+    }
+
     fn __str__(&self) -> String {
         self.formula.to_string()
     }
@@ -114,6 +119,15 @@ impl Expression {
 }
 
 impl Expression {
+    fn of(py: Python<'_>, formula: Core) -> Self {
+        let names = formula.names().iter();
+        let names = names.map(|name| PyString::intern(py, name).unbind());
+        Self {
+            names: names.collect(),
+            formula,
+        }
+    }
+
     /// A name's value in a mapping.
     fn lookup<'a>(
         &'a self,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _VERSION = 1  # raised when a search is fed, judged or recorded otherwise
 # Packages that decide what is proposed; what else they import (errors, units) does not.
+_DOOR = "ascar.optimizers.grouped"  # through which every optimizer is opened
 _DECIDING = ("ascar.optimizers", "ascar.learning", "ascar.space", "ascar._core")
 
 
@@ -48,7 +49,7 @@ def _code(kind: str) -> str:
         if entry.dist is not None and not entry.module.startswith("ascar."):
             digest.update(f"{entry.dist.name} {entry.dist.version}".encode())
             digest.update(str(_requirements(entry.dist)).encode())
-        for path in sources_of(entry.module):
+        for path in sources_of(entry.module) + sources_of(_DOOR):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

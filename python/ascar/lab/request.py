@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError
-from ascar.extension import load
 from ascar.lab.benchmark import Benchmark
 from ascar.lab.problem import NoiseModel, TableSpecification
 from ascar.lab.simulation import Budget, Contender, built
 from ascar.lab.sweeps import Sweep
 from ascar.lab.work import Conduct, Experiment
 from ascar.names import names_of
+from ascar.optimizers import open_optimizer
 from ascar.study import duration
 from ascar.systems.recording_columns import TableColumns
 
@@ -129,8 +129,7 @@ class Request:
             built(specification)
         space = built(self.problems[0]).space
         for one in (*self.contenders, *(one for sweep in self.sweeps for one in sweep.contenders)):
-            make = load("ascar.optimizers", one.kind, "--optimizers")
-            make(space, seed=0, start=(), options=dict(one.options))
+            open_optimizer({**one.options, "kind": one.kind}, space, 0, where="--optimizers")
 
     def experiments(self) -> list[Experiment]:
         """All that is to be simulated, each once."""

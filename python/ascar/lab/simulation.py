@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ascar.errors import Exhausted
-from ascar.extension import load
-from ascar.optimizers import Evaluation, Optimizer
+from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.stopping import Diversity
 from ascar.results.trial import TrialState
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascar.lab.problem import SearchProblem, Specification
+    from ascar.optimizers import Optimizer
     from ascar.optimizers.stopping import Generation
 
     Clock = Callable[[], float]
@@ -146,10 +146,9 @@ def search(
     clock: Callable[[], float] = time.perf_counter,
 ) -> SimulatedSearch:
     """One simulated search; `clock` tells the seconds that the optimizer took."""
-    make = load("ascar.optimizers", contender.kind, "optimizer.kind")
     # As in Cao 5.2: methods that walk begin at one configuration, the others at all that are known.
     start = problem.start[:1] if contender.kind in _WALKERS else problem.start
-    optimizer: Optimizer = make(problem.space, seed=seed, start=start, options=dict(contender.options))
+    optimizer = open_optimizer({**contender.options, "kind": contender.kind}, problem.space, seed, start)
     return replace(follow(optimizer, problem, budget, seed, clock), contender=contender.label)
 
 

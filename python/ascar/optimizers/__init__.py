@@ -103,19 +103,33 @@ class Optimizer(Protocol):
 
 
 def open_optimizer(
-    options: Mapping[str, Any], space: Space, seed: int, start: tuple[Configuration, ...] = ()
+    options: Mapping[str, Any],
+    space: Space,
+    seed: int,
+    start: tuple[Configuration, ...] = (),
+    where: str = "optimizer.kind",
 ) -> Optimizer:
     """The optimizer that a study's `[optimizer]` table asks for.
+
+    It sees parameters that only change together as one; see `ascar.optimizers.grouped`.
 
     Args:
         options: the table; "kind" says which, the other keys are that kind's own.
         space: the space to search.
         seed: the seed of the random choices.
         start: configurations to propose first (defaults, known good ones).
+        where: the place of the kind in messages.
 
     Raises:
         StudyError: unknown kind, or a key of the table is wrong.
     """
+    from ascar.optimizers.grouped import grouped
+
     kind = str(options.get("kind", "auto"))
     rest = {key: value for key, value in options.items() if key != "kind"}
-    return load("ascar.optimizers", kind, "optimizer.kind")(space, seed=seed, start=start, options=rest)
+    make = load("ascar.optimizers", kind, where)
+
+    def opened(space: Space, start: tuple[Configuration, ...]) -> Optimizer:
+        return make(space, seed=seed, start=start, options=rest)
+
+    return grouped(opened, space, start)

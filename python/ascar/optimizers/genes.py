@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar.optimizers.exchanges import Exchanges
 from ascar.space import Choices, Configuration
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ _TRIES_MAX = 32
 _OTHERS_MAX = 8
 # Of an ordered list: the share of steps that go anywhere; of a range likewise.
 _LEAP_CHOICES, _LEAP_RANGE = 0.3, 0.1
+# Of the changes of a parameter that a constraint ties to others: the share for which another one moves too.
+_EXCHANGE_SHARE = 0.5
 
 
 def free_parameters(space: Space) -> frozenset[str]:
@@ -73,16 +76,19 @@ class Genes:
         space: the space.
         domains: the values of each gene by name, in the space's order.
         free: names of the free ones; see `free_parameters`.
+        exchanges: moves of two genes that a constraint ties.
     """
 
     space: Space
     domains: Mapping[str, Domain]
     free: frozenset[str]
+    exchanges: Exchanges
 
     @classmethod
     def of(cls, space: Space) -> Genes:
         """The genes of a space."""
-        return cls(space, {name: space.domain(name) for name in space.names}, free_parameters(space))
+        domains = {name: space.domain(name) for name in space.names}
+        return cls(space, domains, free_parameters(space), Exchanges.of(space, domains))
 
     def mutable(self, configuration: Configuration) -> list[str]:
         """The active parameters that could take another value, in the space's order."""
@@ -106,10 +112,16 @@ class Genes:
         other = draw(self.domains[name], configuration[name], rng)
         if name in self.free:
             return configuration.replaced(**{name: other})
+        tied = name in self.exchanges.partners
+        if tied and rng.random() < _EXCHANGE_SHARE:
+            exchanged = self.exchanges.exchanged(configuration, name, other, rng)
+            if exchanged is not None:
+                return exchanged
         child = self._settle({**configuration, name: other}, rng)
         if child.get(name) == other:
             return child
-        return self._around(configuration, name, other, rng) or child
+        exchanged = self.exchanges.exchanged(configuration, name, other, rng) if tied else None
+        return exchanged or self._around(configuration, name, other, rng) or child
 
     def cross(
         self, one: Configuration, two: Configuration, cut: int, rng: np.random.Generator

@@ -9,6 +9,7 @@ be too sure that nothing is left.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,8 +54,9 @@ class RemainingGains:
     """
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._ledger = Ledger(space, seed)
-        self._columns = SpaceColumns.of(space)
+        self._grouping = space.grouping
+        self._ledger = Ledger(self._grouping.space, seed)
+        self._columns = SpaceColumns.of(self._grouping.space)
         self._fitter = Fitter(self._ledger, self._columns)
         self._candidates: CandidateSearch | None = None
         self._spread: NDArray[np.float64] | None = None
@@ -63,7 +65,8 @@ class RemainingGains:
 
     def tell(self, evaluation: Evaluation) -> None:
         """What became of a configuration."""
-        self._ledger.tell(evaluation)
+        encoded = self._grouping.encode(evaluation.configuration)
+        self._ledger.tell(replace(evaluation, configuration=encoded))
 
     def share_below(self, gain: float) -> float | None:
         """The probability that no more than this relative gain is left; None while too little is known.

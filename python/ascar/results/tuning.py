@@ -129,7 +129,7 @@ class SpaceResult(
         version: the version of the document's format.
         name: the name of the space.
         parameters: the parameters.
-        constraints: the constraints, as formulas.
+        constraints: the constraints, as formulas; a relation as its parameters and their joint values.
         pinned: the pinned parameters with their values.
         allow_weaker: the values and guarantees that may be weaker than the default.
         default_configuration: a value for every active parameter.
@@ -138,13 +138,13 @@ class SpaceResult(
     """
 
     format: Literal["ascar-space"]
-    version: Literal[2]
+    version: Literal[2, 3]
     name: str
     parameters: tuple[
         Annotated[dict[str, Any], Meta(extra_json_schema={"required": ["name", "kind", "default", "cost"]})],
         ...,
     ]
-    constraints: tuple[str, ...]
+    constraints: tuple[str | dict[str, Any], ...]
     pinned: dict[str, str | float | bool]
     allow_weaker: tuple[str, ...]
     default_configuration: Configuration

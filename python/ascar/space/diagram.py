@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from ascar.errors import ExpressionError, SpaceError
 from ascar.space.domain import Range, Value
+from ascar.space.running import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ascar.expression import Expression
     from ascar.space.domain import Domain
+    from ascar.space.relation import Constraint
+    from ascar.space.running import RunningRule
 
 _EDGES_MAX: Final = 150_000
 _WEIGHT_SCALE: Final = 2**24  # resolution of the shares of values on logarithmic scales
@@ -155,32 +158,31 @@ class Diagram:
                 yield key, child
 
 
-def build(levels: Sequence[DiagramLevel], rules: Sequence[Expression]) -> Diagram:
+def build(
+    levels: Sequence[DiagramLevel],
+    rules: Sequence[Expression],
+    running: Sequence[RunningRule] = (),
+    *,
+    edges_max: int = _EDGES_MAX,
+) -> Diagram:
     """Build the diagram of a space.
 
     Args:
         levels: every parameter, those that a condition mentions before those that it governs.
-        rules: the constraints; none mentions a free parameter.
+        rules: constraints that remember the values of their parameters; none mentions a free parameter.
+        running: constraints that remember less, over unconditional parameters in the order of the levels.
+        edges_max: the most edges.
 
     Raises:
-        TooLarge: more than 150,000 edges.
+        TooLarge: more edges.
         ExpressionError: a condition or constraint cannot be evaluated.
     """
-    place = {level.name: index for index, level in enumerate(levels)}
-    closing: list[list[_Rule]] = [[] for _ in levels]
-    last_use = [-1] * len(levels)
-    for rule in rules:
-        end = max(place[name] for name in rule.names)
-        closing[end].append(_Rule(rule))
-        for name in rule.names:
-            last_use[place[name]] = max(last_use[place[name]], end)
+    closing, last_use = _closing(levels, rules)
+    told = [[number for number, one in enumerate(running) if level.name in one.names] for level in levels]
     conditions = [None if level.condition is None else _Rule(level.condition) for level in levels]
-    for index, level in enumerate(levels):
-        for name in level.condition.names if level.condition else ():
-            last_use[place[name]] = max(last_use[place[name]], index)
-
     root = DiagramNode()
-    states: dict[tuple[Key, ...], DiagramNode] = {(): root}
+    totals: tuple[object, ...] = tuple(rule.first for rule in running)
+    states: dict[tuple[tuple[Key, ...], tuple[object, ...]], DiagramNode] = {((), totals): root}
     frontier: list[int] = []
     layers: list[list[DiagramNode]] = []
     edges = 0
@@ -188,8 +190,8 @@ def build(levels: Sequence[DiagramLevel], rules: Sequence[Expression]) -> Diagra
         layers.append(list(states.values()))
         names = [levels[position].name for position in frontier]
         kept = [position for position in (*frontier, index) if last_use[position] > index]
-        following: dict[tuple[Key, ...], DiagramNode] = {}
-        for state, node in states.items():
+        following: dict[tuple[tuple[Key, ...], tuple[object, ...]], DiagramNode] = {}
+        for (state, totals), node in states.items():
             known = dict(zip(names, state, strict=True))
             condition = conditions[index]
             for key in _choices(level) if condition is None or condition.holds(known) is True else (None,):
@@ -197,9 +199,12 @@ def build(levels: Sequence[DiagramLevel], rules: Sequence[Expression]) -> Diagra
                 known[level.name] = key
                 if any(rule.holds(known) is False for rule in closing[index]):
                     continue
+                totals_after = _told(running, told[index], totals, level.name, key)
+                if totals_after is None:
+                    continue
                 after = tuple(known[levels[position].name] for position in kept)
-                node.edges[key] = following.setdefault(after, DiagramNode())
-            if edges > _EDGES_MAX:
+                node.edges[key] = following.setdefault((after, totals_after), DiagramNode())
+            if edges > edges_max:
                 raise TooLarge
         states, frontier = following, kept
 
@@ -209,6 +214,40 @@ def build(levels: Sequence[DiagramLevel], rules: Sequence[Expression]) -> Diagra
         for node in layer:
             node.finish(level)
     return Diagram(tuple(levels), root, edges)
+
+
+def _closing(
+    levels: Sequence[DiagramLevel], rules: Sequence[Expression]
+) -> tuple[list[list[_Rule]], list[int]]:
+    """The rules whose last parameter each level decides, and the last level that asks for its value."""
+    place = {level.name: index for index, level in enumerate(levels)}
+    closing: list[list[_Rule]] = [[] for _ in levels]
+    last_use = [-1] * len(levels)
+    for rule in rules:
+        end = max(place[name] for name in rule.names)
+        closing[end].append(_Rule(rule))
+        for name in rule.names:
+            last_use[place[name]] = max(last_use[place[name]], end)
+    for index, level in enumerate(levels):
+        for name in level.condition.names if level.condition else ():
+            last_use[place[name]] = max(last_use[place[name]], index)
+    return closing, last_use
+
+
+def _told(
+    running: Sequence[RunningRule], numbers: Sequence[int], totals: tuple[object, ...], name: str, key: Key
+) -> tuple[object, ...] | None:
+    """The states of running rules after a value; None where one is broken."""
+    if not numbers:
+        return totals
+    assert key is not None, "running rules are about unconditional parameters"
+    assert not isinstance(key, Free), "running rules are about listed values"
+    found = list(totals)
+    for number in numbers:
+        found[number] = running[number].after(found[number], name, key)
+        if found[number] is BROKEN:
+            return None
+    return tuple(found)
 
 
 def _choices(level: DiagramLevel) -> tuple[Key, ...]:
@@ -232,8 +271,8 @@ class _Rule:
             return result
 
 
-def holds(expression: Expression, known: Mapping[str, Key]) -> bool | None:
-    """Whether a formula over parameters holds; None where it is n/a.
+def holds(expression: Constraint, known: Mapping[str, Key]) -> bool | None:
+    """Whether a formula or relation over parameters holds; None where it is n/a.
 
     Raises:
         SpaceError: it cannot be evaluated with these values.

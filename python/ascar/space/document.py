@@ -10,14 +10,20 @@ import msgspec
 
 from ascar.errors import SpaceError
 from ascar.space.fields import Fields
+from ascar.space.formulas import constraint_of
 from ascar.space.guarantee import Guarantee
+from ascar.space.relation import Relation
 from ascar.space.space import Space
 from ascar.space.tables import parameter_from_table, parameter_to_table
 
 if TYPE_CHECKING:
     from ascar.space.parameter import Parameter
+    from ascar.space.relation import Constraint
 
-VERSION: Final = 2
+VERSION: Final = 3
+_WITHOUT_RELATIONS: Final = (
+    2  # the version of a space that has none: older programs read it, and digests stay
+)
 _FORMAT: Final = "ascar-space"
 _BYTES_MAX: Final = 4_000_000
 _KEYS: Final = ("format", "version", "name", "parameters", "constraints", "pinned", "allow_weaker")
@@ -29,16 +35,17 @@ def space_to_document(space: Space) -> dict[str, Any]:
     {"format": "ascar-space", "version": 2, "name": text, "parameters": [{"name": text, and the keys of
     `ascar.space.tables`}], "constraints": [formula], "pinned": {name: value}, "allow_weaker": [text]}
 
-    In version 1, `"allow_weaker": null` permitted every value; such a document is still read so.
+    In version 3, a constraint may be a relation: {"together": [name], "rows": [[value]]}. In version 1,
+    `"allow_weaker": null` permitted every value; such a document is still read so.
     """
     return {
         "format": _FORMAT,
-        "version": VERSION,
+        "version": VERSION if _related(space) else _WITHOUT_RELATIONS,
         "name": space.name,
         "parameters": [
             {"name": parameter.name} | parameter_to_table(parameter) for parameter in space.parameters
         ],
-        "constraints": [str(constraint) for constraint in space.constraints],
+        "constraints": [_constraint_to_document(constraint) for constraint in space.constraints],
         "pinned": dict(space.pinned),
         "allow_weaker": list(space.allow_weaker),
     }
@@ -102,12 +109,39 @@ def space_from_document(document: object) -> Space:
     permitted = tuple(Guarantee) if migrated else tuple(fields.items("allow_weaker"))
     space = Space(
         tuple(parameters),
-        tuple(fields.items("constraints")),
+        tuple(_constraint(one, index) for index, one in enumerate(_constraints(fields))),
         fields.mapping("pinned"),
         permitted,
         fields.text("name"),
     )
     return space.check()
+
+
+def _related(space: Space) -> bool:
+    return any(isinstance(constraint, Relation) for constraint in space.constraints)
+
+
+def _constraint_to_document(constraint: Constraint) -> str | dict[str, Any]:
+    if isinstance(constraint, Relation):
+        return {"together": list(constraint.names), "rows": [list(row) for row in constraint.rows]}
+    return str(constraint)
+
+
+def _constraints(fields: Fields) -> list[str | dict[str, Any]]:
+    return fields.items("constraints", (str, dict), "formulas or tables")
+
+
+def _constraint(found: str | dict[str, Any], index: int) -> Constraint:
+    if isinstance(found, str):
+        return constraint_of(found)
+    path = f"space.constraints[{index}]"
+    table = Fields.of(found, path, ("together", "rows"))
+    table.need("together", '["a", "b"]')
+    rows = table.items("rows", (list,), "lists of values")
+    try:
+        return Relation(tuple(table.items("together")), tuple(tuple(row) for row in rows))
+    except SpaceError as error:
+        raise SpaceError(f"{path}: {error.message}") from None
 
 
 def _parameter(table: dict[str, Any], path: str) -> Parameter:

@@ -8,22 +8,24 @@ from ascar.errors import ExpressionError, SpaceError
 from ascar.expression import Expression, literal, parse
 from ascar.space.diagram import holds
 from ascar.space.parameter import value_text
+from ascar.space.relation import Relation
 from ascar.space.suggestion import names_near
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from ascar.space.domain import Value
+    from ascar.space.relation import Constraint
     from ascar.space.space import Space
 
 
-def expression(formula: str | Expression) -> Expression:
-    """A constraint as a formula.
+def constraint_of(formula: str | Constraint) -> Constraint:
+    """A constraint, read where it is text.
 
     Raises:
         SpaceError: it cannot be read.
     """
-    if isinstance(formula, Expression):
+    if isinstance(formula, (Expression, Relation)):
         return formula
     try:
         return parse(formula)
@@ -31,7 +33,7 @@ def expression(formula: str | Expression) -> Expression:
         raise SpaceError(f"constraint: {error.message}") from error
 
 
-def check_names(what: str, formula: Expression, known: Collection[str]) -> None:
+def check_names(what: str, formula: Constraint, known: Collection[str]) -> None:
     """See that a formula names nothing else.
 
     Raises:
@@ -43,7 +45,7 @@ def check_names(what: str, formula: Expression, known: Collection[str]) -> None:
             raise SpaceError(f"{what} {str(formula)!r}: unknown parameter {name!r}; known: {near}")
 
 
-def check_constraint(constraint: Expression, known: Collection[str]) -> None:
+def check_constraint(constraint: Constraint, known: Collection[str]) -> None:
     """See that a constraint is about parameters, all of them known.
 
     Raises:
@@ -55,7 +57,7 @@ def check_constraint(constraint: Expression, known: Collection[str]) -> None:
 
 
 def check_holds(
-    constraints: Iterable[Expression], known: Mapping[str, Value | None], whose: str = ""
+    constraints: Iterable[Constraint], known: Mapping[str, Value | None], whose: str = ""
 ) -> None:
     """See that none of the constraints is false; one that is n/a holds.
 

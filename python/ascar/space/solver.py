@@ -17,15 +17,19 @@ from ascar.errors import SpaceError
 from ascar.space.configuration import Configuration
 from ascar.space.diagram import Diagram, DiagramLevel, Free, TooLarge, build, holds
 from ascar.space.domain import Choices, Range, Value, same
+from ascar.space.relation import Relation
+from ascar.space.running import RunningRelation, RunningSum
 from ascar.space.suggestion import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ascar.expression import Expression
     from ascar.space.diagram import DiagramNode, Key
     from ascar.space.domain import Domain
     from ascar.space.parameter import Parameter
+    from ascar.space.relation import Constraint
+    from ascar.space.running import RunningRule
 
 TRIES_MAX: Final = 10_000
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
@@ -48,8 +52,8 @@ class Solver:
     parameters: tuple[Parameter, ...]
     domains: Mapping[str, Domain]
     order: tuple[DiagramLevel, ...]
-    checked: list[Expression]
-    drawn: list[Expression]
+    checked: list[Constraint]
+    drawn: list[Constraint]
     _diagram: Diagram | None = field(default=None, init=False)
     _by_name: dict[str, Parameter] = field(init=False)
     _defaults: dict[str, Value] = field(init=False)
@@ -63,7 +67,7 @@ class Solver:
         cls,
         parameters: tuple[Parameter, ...],
         domains: Mapping[str, Domain],
-        constraints: Sequence[Expression],
+        constraints: Sequence[Constraint],
     ) -> Solver:
         """Sort constraints into those for the diagram and those for each draw.
 
@@ -78,12 +82,19 @@ class Solver:
                         f"parameter {parameter.name}: when {str(parameter.condition)!r}: {name} has more "
                         f"than {_VALUES_MAX} values; let it depend on a parameter with fewer, e.g. a switch"
                     )
-        checked: list[Expression] = []
-        drawn: list[Expression] = []
+        conditional = {parameter.name for parameter in parameters if parameter.condition is not None}
+        checked: list[Constraint] = []
+        drawn: list[Constraint] = []
         for constraint in constraints:
             known = [sizes[name] for name in constraint.names]
+            listable = None not in known
             combinations = math.prod(size for size in known if size is not None)
-            (drawn if None in known or combinations > _COMBINATIONS_MAX else checked).append(constraint)
+            compact = listable and (
+                combinations <= _COMBINATIONS_MAX
+                or isinstance(constraint, Relation)
+                or _running(constraint, constraint.names, domains, conditional) is not None
+            )
+            (checked if compact else drawn).append(constraint)
         return cls(parameters, domains, _levels(parameters, domains, checked), checked, drawn)
 
     @property
@@ -98,7 +109,7 @@ class Solver:
             for reorder in (False, True):
                 order = _levels(self.parameters, self.domains, self.checked, by_frontier=reorder)
                 try:
-                    diagram = build(order, self.checked)
+                    diagram = self._built(order, self.checked)
                 except TooLarge:
                     continue
                 self.order = order
@@ -113,6 +124,39 @@ class Solver:
             kept = len(self.checked) - max(1, len(self.checked) // 4)
             self.drawn += self.checked[kept:]
             del self.checked[kept:]
+
+    def _built(self, order: Sequence[DiagramLevel], constraints: Sequence[Constraint]) -> Diagram:
+        """The diagram of these constraints; sums and relations do with less than their parameters' values."""
+        return build(order, *self._rules(order, constraints))
+
+    def _rules(
+        self, order: Sequence[DiagramLevel], constraints: Sequence[Constraint]
+    ) -> tuple[list[Expression], list[RunningRule]]:
+        conditional = {level.name for level in order if level.condition is not None}
+        place = {level.name: index for index, level in enumerate(order)}
+        rules: list[Expression] = []
+        running: list[RunningRule] = []
+        for constraint in constraints:
+            names = sorted(constraint.names, key=lambda name: place[name])
+            found = _running(constraint, names, self.domains, conditional)
+            if found is not None:
+                running.append(found)
+            else:
+                assert not isinstance(constraint, Relation), (
+                    "a space refuses relations of conditional parameters"
+                )
+                rules.append(constraint)
+        return rules, running
+
+    def few(self, count_max: int, edges_max: int) -> Diagram | None:
+        """The diagram, if at most so many configurations are valid and it takes no more edges to see that."""
+        if self.drawn:
+            return None
+        try:
+            diagram = build(self.order, *self._rules(self.order, self.checked), edges_max=edges_max)
+        except TooLarge:
+            return None
+        return diagram if diagram.root.count is not None and 0 < diagram.root.count <= count_max else None
 
     def ensure_some(self) -> None:
         """Pass only where a configuration is valid, as far as the diagram can tell.
@@ -137,9 +181,9 @@ class Solver:
             f"satisfied{' together' if len(core) > 1 else ''}{also}; drop or widen one"
         )
 
-    def _unsatisfiable(self, rules: Sequence[Expression]) -> bool:
+    def _unsatisfiable(self, rules: Sequence[Constraint]) -> bool:
         try:
-            return not build(_levels(self.parameters, self.domains, rules), rules).root.mass
+            return not self._built(_levels(self.parameters, self.domains, rules), rules).root.mass
         except TooLarge:
             return False
 
@@ -346,10 +390,21 @@ def _listable(domain: Domain) -> int | None:
     return size if size is not None and (isinstance(domain, Choices) or size <= _VALUES_MAX) else None
 
 
+def _running(
+    constraint: Constraint, order: Sequence[str], domains: Mapping[str, Domain], conditional: Collection[str]
+) -> RunningRule | None:
+    """The running rule that a constraint is, told its parameters in this order; None: a formula."""
+    if isinstance(constraint, Relation):
+        return RunningRelation.of(constraint, order)
+    if len(order) < 2 or any(name in conditional for name in order):
+        return None
+    return RunningSum.of(constraint, {name: tuple(domains[name].each()) for name in order})
+
+
 def _levels(
     parameters: Sequence[Parameter],
     domains: Mapping[str, Domain],
-    rules: Sequence[Expression],
+    rules: Sequence[Constraint],
     *,
     by_frontier: bool = False,
 ) -> tuple[DiagramLevel, ...]:

@@ -12,9 +12,10 @@ from ascar.space.cost import costs_named
 from ascar.space.diagram import holds
 from ascar.space.difference import Difference, difference, same
 from ascar.space.domain import Choices, Domain, Value
-from ascar.space.formulas import check_constraint, check_holds, check_names, expression, forbidding
+from ascar.space.formulas import check_constraint, check_holds, check_names, constraint_of, forbidding
 from ascar.space.parameter import Parameter, value_text
 from ascar.space.policy import canonical_permission, permits, permitted, too_weak
+from ascar.space.relation import Relation
 from ascar.space.suggestion import names_near
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ascar.expression import Expression
     from ascar.space.encoding import Encoding
+    from ascar.space.grouping import Grouping
     from ascar.space.guarantee import Guarantee
+    from ascar.space.relation import Constraint
     from ascar.space.solver import Solver
 
-_PARAMETERS_MAX = 500
+_PARAMETERS_MAX = 2000
 _CONSTRAINTS_MAX = 1000
 
 
@@ -40,7 +42,8 @@ class Space:
 
     Attributes:
         parameters: the knobs, in the order in which tables and vectors list them.
-        constraints: formulas over parameters; one that is n/a (it depends on an inactive parameter) holds.
+        constraints: formulas over parameters, and relations; one that is n/a (it depends on an inactive
+            parameter) holds.
         pinned: parameters fixed at a value by policy.
         allow_weaker: the weaker values that may be used, as guarantees ("durability") or values
             ("btrfs_data_mode=nodatacow"). Without entries, or with None, no weaker value may be used;
@@ -49,14 +52,14 @@ class Space:
     """
 
     parameters: tuple[Parameter, ...] = ()
-    constraints: tuple[Expression, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     pinned: Mapping[str, Value] = field(default_factory=dict[str, "Value"])
     allow_weaker: tuple[str, ...] = ()
     name: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", tuple(self.parameters))
-        object.__setattr__(self, "constraints", tuple(expression(formula) for formula in self.constraints))
+        object.__setattr__(self, "constraints", tuple(constraint_of(one) for one in self.constraints))
         if len(self.parameters) > _PARAMETERS_MAX or len(self.constraints) > _CONSTRAINTS_MAX:
             raise SpaceError(
                 f"{len(self.parameters)} parameters, {len(self.constraints)} constraints; at most "
@@ -72,6 +75,8 @@ class Space:
                 check_names(f"parameter {parameter.name}: when", parameter.condition, self.names)
         for constraint in self.constraints:
             check_constraint(constraint, self.names)
+            if isinstance(constraint, Relation):
+                self._check_relation(constraint)
         self._check_policy()
 
     # Looking things up.
@@ -258,7 +263,17 @@ class Space:
         """
         from ascar.space.neighbourhood import neighbours
 
-        return neighbours(self._solver, self.validate(configuration))
+        grouping, valid = self.grouping, self.validate(configuration)
+        if not grouping.groups:
+            return neighbours(self._solver, valid)
+        return [grouping.decode(one) for one in grouping.space.neighbours(grouping.encode(valid))]
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The parameters that only change together, and the space in which each group of them is one."""
+        from ascar.space.grouping import Grouping
+
+        return Grouping.of(self)
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -345,7 +360,7 @@ class Space:
         """
         return replace(self, allow_weaker=tuple(allow_weaker))._satisfiable()
 
-    def constrain(self, *formulas: str | Expression) -> Space:
+    def constrain(self, *formulas: str | Constraint) -> Space:
         """With further constraints.
 
         Raises:
@@ -436,6 +451,14 @@ class Space:
         if not permits(parameter, canonical, self.allow_weaker):
             raise too_weak(parameter, canonical)
         return canonical
+
+    def _check_relation(self, relation: Relation) -> None:
+        for name, *column in zip(relation.names, *relation.rows, strict=True):
+            parameter = self[name]
+            if parameter.condition is not None:
+                raise SpaceError(f"{relation}: {name} has a condition; name parameters that always apply")
+            for value in set(column):
+                parameter.canonical(value)
 
     def _check_policy(self) -> None:
         # A caller without type checks may pass None, which permits nothing either.

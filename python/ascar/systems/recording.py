@@ -12,6 +12,7 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
 from ascar.systems.recording_columns import TableColumns, ended, name_of, own_space, roles_of
+from ascar.systems.recording_relations import relations_of
 from ascar.tables import TableLimits, TableSource
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class MeasurementTable:
 
     Attributes:
         space: the space. A table that ascar made brings the space that was measured; for any other table it
-            is every combination of the parameters' values. The table may hold fewer configurations.
+            is every combination of the parameters' values, but for parameters that the rows show to be tied:
+            these have the joint values of the rows. The table may hold fewer configurations.
         configurations: the distinct ones in the table, in the order of their first rows.
         values: the values of each metric, float64 (rows,), sorted by configuration; NaN where an evaluation
             failed.
@@ -100,6 +102,10 @@ class MeasurementTable:
             tuple(
                 Parameter(name=name, domain=domains[name], default=first[name], cost=ChangeCost.DYN_APP)
                 for name in names
+            ),
+            relations_of(
+                distinct,
+                {name: domains[name] for name in names if _tellable(domains[name], distinct[name])},
             ),
             name="table",
         )
@@ -238,6 +244,11 @@ def _domain(column: pl.Series, listed_max: int) -> Domain:
         return Range(low, high, integer=integral)
     except SpaceError as error:
         raise StudyError(f"target.parameters: column {column.name!r}: {error.message}") from error
+
+
+def _tellable(domain: Domain, column: pl.Series) -> bool:
+    """Whether a column can be told to change together with others: a list of values, in every row."""
+    return isinstance(domain, Choices) and column.null_count() == 0
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from ascar.errors import InputError, WorkError
-from ascar.extension import load
 from ascar.lab import figures, summarize
 from ascar.lab.curves import stops_by_mutations, stops_by_window
 from ascar.lab.simulation import built, follow
+from ascar.optimizers import open_optimizer
 from ascar.render import in_percent
 
 if TYPE_CHECKING:
@@ -109,11 +109,10 @@ def _of_genetic(
     yield "stopping-window", figures.stopping(windows, "window without a gain (evaluations)")
     mutations = {f"K = {in_percent(k)}": stops_by_mutations(runs, problem, _MUTATIONS, k) for k in _WITHIN}
     yield "stopping-diversity", figures.stopping(mutations, "mutations after convergence (M = N = 80%)")
-    make = load("ascar.optimizers", "genetic", "--optimizers")
-    search = make(problem.space, seed=request.budget.seed, start=problem.start, options={})
+    search = open_optimizer({"kind": "genetic"}, problem.space, request.budget.seed, problem.start)
     follow(search, problem, request.budget, request.budget.seed)
-    if search.generations:
-        yield "alleles", figures.alleles(search.generations)
+    if generations := getattr(search, "generations", ()):
+        yield "alleles", figures.alleles(generations)
 
 
 def _lines(

@@ -34,6 +34,7 @@ class Reach:
         spread: the number of random candidates in each step.
         near: variations of each centre.
         bound: variations of each centre in parameters that conditions or constraints mention.
+        tied: variations of each parent in parameters that a sum or a relation ties, exchanges among them.
         rounds: the number of rounds that vary the most promising candidates.
         parents: the number of candidates that each round varies.
         children: the number of variations of each parent.
@@ -45,6 +46,7 @@ class Reach:
     spread: int = 150
     near: int = 30
     bound: int = 8
+    tied: int = 4
     rounds: int = 4
     parents: int = 8
     children: int = 15
@@ -121,11 +123,14 @@ class CandidateSearch:
         for _ in range(self._reach.rounds):
             parents = np.argsort(-worth, kind="stable")[: self._reach.parents]
             children = np.repeat(parents, self._reach.children)
+            best = [self._codes.configuration(codes[int(at)], likes[int(at)]) for at in parents]
+            moved = self._tied(best, rng)
             born = self._codes.vary(codes[children], weights, rng, 1.5)
+            born = np.concatenate([born, self._codes.rows(moved)]) if moved else born
             born_columns = self._columns.expand(born)
             codes, columns = np.concatenate([codes, born]), np.concatenate([columns, born_columns])
             worth = np.concatenate([worth, promise(born_columns)])
-            likes = likes + [likes[int(parent)] for parent in children]
+            likes = likes + [likes[int(parent)] for parent in children] + moved
         order = np.argsort(-worth, kind="stable")[: self._reach.kept]
         return RankedCandidates(codes[order], columns[order], [likes[int(at)] for at in order])
 
@@ -159,6 +164,16 @@ class CandidateSearch:
             parts += [self._codes.vary(codes[rows], weights, rng, 2.0), codes[1:]]
             likes += [bases[int(row)] for row in rows] + bases[1:]
         return np.concatenate(parts), likes
+
+    def _tied(self, parents: Sequence[Configuration], rng: np.random.Generator) -> list[Configuration]:
+        """Variations in parameters that sums and relations tie; none where there are no such parameters."""
+        moved: dict[Configuration, None] = {}
+        for parent in parents if self._genes.exchanges.partners else ():
+            names = [name for name in self._genes.exchanges.partners if name in parent]
+            for _ in range(self._reach.tied if names else 0):
+                name = names[int(rng.integers(len(names)))]
+                moved.setdefault(self._genes.mutate(parent, name, rng, step))
+        return list(moved)
 
     def _bound(self, centre: Configuration, rng: np.random.Generator) -> list[Configuration]:
         """Variations in parameters that conditions or constraints mention."""
