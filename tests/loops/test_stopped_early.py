@@ -39,7 +39,7 @@ def changed(configuration):
     return {name for name, value in configuration.items() if value != 0}
 
 
-@pytest.mark.parametrize("after", [0, 3, 10, 26])
+@pytest.mark.parametrize("after", [0, 3, 10, 26, 45])
 def test_what_is_proven_is_told_by_the_interrupt_and_is_in_the_history(history, after):
     study = Study.parse(STUDY)
     with pytest.raises(StoppedEarly) as caught:
