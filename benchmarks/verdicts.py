@@ -170,6 +170,7 @@ class Drawn:
 
     cell: Cell
     rng: np.random.Generator
+    gains: list[float] = field(init=False)
     factors: Values = field(init=False)
     compared: list[int] = field(default_factory=list[int])
     made: dict[int, Pairs] = field(default_factory=dict[int, Pairs])
@@ -180,6 +181,7 @@ class Drawn:
 
     def __post_init__(self) -> None:
         """Search."""
+        self.gains = self.cell.gains().tolist()
         self.factors = self.cell.factors(self.rng, DEFAULT_RUNS + ALTERNATIVES + PARTS[-1])
         self.seen_default = float(np.mean([self.load(None) for _ in range(DEFAULT_RUNS)]))
         alternatives = self.rng.permutation(ALTERNATIVES)
@@ -189,7 +191,7 @@ class Drawn:
 
     def load(self, alternative: int | None) -> float:
         """Run a load; None: of the default."""
-        gain = 0.0 if alternative is None else self.cell.gains()[alternative]
+        gain = 0.0 if alternative is None else self.gains[alternative]
         self.at += 1
         return float((1 + gain) * self.factors[self.at - 1])
 
@@ -217,7 +219,7 @@ class Drawn:
             for configuration in pairs.turn():
                 score = self.load(None if configuration == _DEFAULT else alternative)
                 pairs.take(Trial(self.at, configuration, Purpose.VERIFY, TrialState.COMPLETE, score))
-            yield pairs.scores[-1]
+            yield pairs.latest
 
     def part(self, loads: int) -> tuple[Verdict, int]:
         """Go on to so many loads; the verdict, and what it is about."""
@@ -360,15 +362,15 @@ def main() -> None:
     files = [Path(str(one.__file__)) for one in modules]
     benchmark = Benchmark.of(given, build(Path(_core.__file__), *files))
     drawn, loops = cells(), LOOPS
-    pieces = {
-        f"{cell.key}, {first}": (drawn_batch, cell, first)
-        for first in range(0, STUDIES, BATCH)
-        for cell in drawn
-    } | {
-        f"ascar, {cell.key}, {first}": (loop_batch, cell, first)
-        for first in range(0, LOOP_STUDIES, LOOP_BATCH)
-        for cell in loops
-    }
+    pieces: dict[str, tuple[Callable[[Cell, int], dict[str, Any]], Cell, int]] = {}
+    for at in range(max(STUDIES // BATCH, LOOP_STUDIES // LOOP_BATCH)):
+        # All cells are as far as each other at any time, whenever the budget ends.
+        first, first_of_loop = at * BATCH, at * LOOP_BATCH
+        if first < STUDIES:
+            pieces |= {f"{cell.key}, {first}": (drawn_batch, cell, first) for cell in drawn}
+        if first_of_loop < LOOP_STUDIES:
+            name = f"ascar, {{}}, {first_of_loop}"
+            pieces |= {name.format(cell.key): (loop_batch, cell, first_of_loop) for cell in loops}
     found = benchmark.run(
         Piece(key, lambda what=what: what[0](what[1], what[2])) for key, what in pieces.items()
     )

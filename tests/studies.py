@@ -77,3 +77,26 @@ def environment_of(
         workspace=Workspace(Path("/nowhere")) if has_load else None,
         has_adapter=not all(one.of_kernel for one in parameters),
     )
+
+
+HELPS_TOGETHER = """
+[study]
+name = "stopped"
+objective = "maximize score"
+budget = "60 min"
+seed = 1
+[target]
+kind = "simulated"
+metrics = { score = "1000 * (1 + if(p2 >= 2 and p5 >= 2, 0.4, if(p2 >= 2 or p5 >= 2, -0.1, 0)))" }
+noise_relative_sd = 0.02
+run_relative_sd = 0.005
+seed = 1
+[optimizer]
+kind = "random"
+[stop]
+trials = 25
+""" + "".join(
+    f'[space.parameters.p{index}]\nkind = "integer"\nlow = 0\nhigh = 4\ndefault = 0\ncost = "dyn-kernel"\n'
+    for index in range(8)
+)
+"""Two of eight parameters help, and only together: after the verdict the study reduces what it found."""

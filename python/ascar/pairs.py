@@ -76,15 +76,17 @@ class Pairs:
             for configuration in turn:
                 proposal = Proposal(configuration, Origin.VERIFICATION)
                 self.take(campaign.attempt(proposal, self.purpose, load_max_s=load_max_s))
-            yield self.scores[-1]
+            yield self.latest
 
     @property
     def scores(self) -> list[Scores]:
         """The scores of each pair; None for a run that failed or broke a constraint."""
-        return [
-            (default.score if default.usable else None, best.score if best.usable else None)
-            for default, best in self.made
-        ]
+        return [_scores(*pair) for pair in self.made]
+
+    @property
+    def latest(self) -> Scores:
+        """The scores of the last pair."""
+        return _scores(*self.made[-1])
 
     @property
     def runs(self) -> list[tuple[Trial, Trial]]:
@@ -101,6 +103,10 @@ class Pairs:
         """Whether the best's runs fail, or break a constraint, too often for a recommendation."""
         failures = sum(not best.usable for _, best in self.made)
         return failures > max(1, _FAILURES_SHARE_MAX * len(self.made))
+
+
+def _scores(default: Trial, best: Trial) -> Scores:
+    return default.score if default.usable else None, best.score if best.usable else None
 
 
 def _beside(waiting: Trial | None, trial: Trial) -> tuple[Trial | None, Trial | None]:

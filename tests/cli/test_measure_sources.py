@@ -180,6 +180,17 @@ def test_unit_readings_that_the_limit_cuts_off_are_kept(ascar):
     assert all(99 < one["mean"] < 103 for one in document["indicators"])
 
 
+def test_one_that_hangs_is_named_within_its_limit_or_the_session_s(ascar):
+    hanging = ("--source", "a=true", "--source", "b=sleep 3761")
+    limited = ascar(*QUICK, "--budget", "60 s", "--round-limit", "0.5 s", *hanging)
+    assert limited.status == 1
+    assert "source b: round: sleep ran longer than its limit of 0.5 s and was killed" in told(limited)
+    over = ascar(*QUICK, "--budget", "1 s", *hanging)
+    assert over.status == 1
+    assert "source b: had not ended, so no round did: the limit of 1 s was reached" in told(over)
+    assert not processes_of("sleep 3761")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

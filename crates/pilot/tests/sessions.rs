@@ -348,10 +348,10 @@ fn units_that_differ_are_told_apart() {
         units: Vec::new(),
         ..mixed_round(&mut noise, 200)
     });
-    let misled = alike.findings()[0].measurement.clone().unwrap().mean;
-    assert!(
-        (misled / 11.0 - 1.0).abs() > 0.5,
-        "a change of kind looks like a change of level: {misled}"
+    assert_ne!(
+        alike.ended(),
+        Some(Ended::Reached),
+        "a change of kind looks like a change of level, and neither is steady"
     );
     let mut noise = Noise(8);
     let session = run(plan(indicators(), None, 50), |_| {

@@ -12,6 +12,7 @@
 //! 4. What is left must stand out from the long-run variance, else it goes too.
 
 mod cleaning;
+mod ordered;
 mod selection;
 mod sharpen;
 mod short_term;
@@ -111,13 +112,26 @@ impl ChangePointDetector {
     pub fn push(&mut self, value: f64) -> Result<()> {
         check_values("value", &[value], 1)?;
         self.values.push(value);
-        if self.values.len().is_multiple_of(BLOCK) && self.values.len() >= 2 * BLOCK {
-            let mut cleaner = std::mem::take(&mut self.cleaner);
-            let values = std::mem::take(&mut self.values);
-            cleaner.clean_next(&values, |cleaned, reach| self.take(cleaned, reach));
-            (self.cleaner, self.values) = (cleaner, values);
+        if self.values.len().is_multiple_of(BLOCK) {
+            self.clean();
         }
         Ok(())
+    }
+
+    /// Takes further readings, which are known to be finite.
+    fn extend(&mut self, values: &[f64]) {
+        self.values.extend_from_slice(values);
+        self.clean();
+    }
+
+    /// Cleans all blocks that are complete and have a complete one after them.
+    fn clean(&mut self) {
+        let mut cleaner = std::mem::take(&mut self.cleaner);
+        let values = std::mem::take(&mut self.values);
+        while cleaner.has_next(&values) {
+            cleaner.clean_next(&values, |cleaned, reach| self.take(cleaned, reach));
+        }
+        (self.cleaner, self.values) = (cleaner, values);
     }
 
     fn take(&mut self, cleaned: f64, reach: f64) {
@@ -163,23 +177,12 @@ impl ChangePointDetector {
         let (mut first, mut last) = (start + self.min_segment, end - self.min_segment);
         loop {
             let stride = ((last - first) / GRID).max(1);
-            let mut best = Candidate {
-                at: first,
-                gain: f64::NEG_INFINITY,
-            };
-            let mut at = first;
-            while at <= last {
-                let gain = self.sums.gain(start, at, end);
-                if gain > best.gain {
-                    best = Candidate { at, gain };
-                }
-                at += stride;
-            }
+            let (at, gain) = self.sums.best_gain((start, end), (first, last), stride);
             if stride == 1 {
-                return best;
+                return Candidate { at, gain };
             }
-            first = best.at.saturating_sub(stride).max(start + self.min_segment);
-            last = (best.at + stride).min(end - self.min_segment);
+            first = at.saturating_sub(stride).max(start + self.min_segment);
+            last = (at + stride).min(end - self.min_segment);
         }
     }
 
@@ -236,10 +239,7 @@ impl ChangePointDetector {
 pub fn change_points(values: &[f64], min_segment: usize) -> Result<Vec<ChangePoint>> {
     check_values("values", values, 1)?;
     let mut detector = ChangePointDetector::new(min_segment)?;
-    detector.values.reserve(values.len());
     detector.sums.reserve(values.len());
-    for &value in values {
-        detector.push(value)?;
-    }
+    detector.extend(values);
     Ok(detector.change_points().to_vec())
 }

@@ -65,6 +65,9 @@ const TAIL_OF_SEGMENT: f64 = 0.2;
 const LEAN: f64 = 0.7;
 /// The last level may hold less than half of the readings, but this share, where all before it is warm-up.
 const LAST_MIN: f64 = 0.4;
+/// ... and it must have lasted this many times as long as every level before it. Where steps come after like times, or
+/// after times that double, the next one may be due: then the readings are not steady yet.
+const LAST_OVER_EARLIER: usize = 2;
 /// Levels that cross the overall mean this often recur.
 const CROSSINGS: usize = 10;
 /// Windows of up to this many readings at an end are examined; longer warm-ups are changes of level.
@@ -172,7 +175,9 @@ impl StablePhase {
     /// Takes the last level of a series of n readings for the stable phase, if it is long enough.
     fn take_last(&mut self, n: usize, changes: &[usize]) -> bool {
         let start = changes.last().copied().unwrap_or(0);
-        if ((n - start) as f64) < LAST_MIN * n as f64 {
+        let (first, end) = longest_segment(start, &changes[..changes.len().saturating_sub(1)]);
+        let is_long = (n - start) as f64 >= LAST_MIN * n as f64;
+        if !is_long || n - start < LAST_OVER_EARLIER * (end - first) {
             return false;
         }
         (self.start, self.found) = (start, true);
@@ -307,4 +312,45 @@ fn short_warm_up(values: &[f64]) -> usize {
         width = (width + 1).max(width * 4 / 3);
     }
     unusual
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Levels with a little noise, one after the other: their lengths and heights.
+    fn stairs(steps: &[(usize, f64)]) -> (Vec<f64>, Vec<usize>) {
+        let mut values = Vec::new();
+        let mut changes = Vec::new();
+        for &(length, height) in steps {
+            changes.push(values.len());
+            let noise = |at: usize| ((at * 7919 + 13) % 101) as f64 / 101.0 - 0.5;
+            values.extend((0..length).map(|at| height + noise(at)));
+        }
+        changes.remove(0);
+        (values, changes)
+    }
+
+    fn found(steps: &[(usize, f64)]) -> bool {
+        let (values, changes) = stairs(steps);
+        stable_phase(&values, &changes).found
+    }
+
+    #[test]
+    fn a_last_level_below_half_is_steady_where_it_has_outlasted_the_others_twice() {
+        assert!(found(&[(180, 0.0), (170, 6.0), (170, 9.0), (480, 10.0)]));
+        assert!(!found(&[(180, 0.0), (170, 6.0), (260, 9.0), (390, 10.0)])); // below 40%
+    }
+
+    #[test]
+    fn where_the_next_step_may_be_due_nothing_is_steady() {
+        assert!(!found(&[(280, 0.0), (270, 6.0), (450, 9.0)]));
+        assert!(!found(&[(70, 0.0), (150, 4.0), (300, 7.0), (480, 9.0)])); // as lengths that double
+        assert!(!found(&[(500, 0.0), (500, 9.0)]));
+    }
+
+    #[test]
+    fn more_than_half_is_steady_as_published() {
+        assert!(found(&[(280, 0.0), (200, 6.0), (520, 9.0)]));
+    }
 }

@@ -29,10 +29,15 @@ def resumable(command: str) -> Generator[None]:
 
     Raises:
         Interrupted: in place of KeyboardInterrupt, once everything inside has been left.
+        StoppedEarly: something was proven until then, which is to be told.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        from ascar.results.outcome import StoppedEarly  # only here: commands start without it
+
+        if isinstance(interrupt, StoppedEarly):
+            raise
         raise Interrupted(
             "interrupted; everything was put back, completed trials are kept; "
             f"go on with `ascar {command} --resume`"

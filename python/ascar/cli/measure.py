@@ -294,9 +294,28 @@ def _run(found: Measurands, plan: MeasurementPlan, outputs: Outputs) -> int:
             raise
     ended = tuple(record_end(*one) for one in zip(begun, _places(found), strict=True))
     measured = replace(ran, machines=ended).measured(plan, session, sampler.used)
+    if not session.rounds:
+        _name_cut_off(found, session.ended)
     measured.check()
     outputs.deliver(MeasureOutput(measured))
     return decided(session.reached)
+
+
+def _name_cut_off(found: Measurands, ended: str) -> None:
+    """Say which sources the only round waited for.
+
+    Raises:
+        WorkError: some had not ended when the session's time was over.
+    """
+    from ascar.errors import WorkError
+    from ascar.pilot.several import SeveralSources
+
+    if isinstance(found.runner, SeveralSources) and found.runner.cut_off:
+        names = ", ".join(found.runner.cut_off)
+        raise WorkError(
+            f"source {names:.400}: had not ended, so no round did: {ended}; raise --budget, or end what "
+            "hangs earlier by --round-limit"
+        )
 
 
 def _places(found: Measurands) -> list[Node | None]:

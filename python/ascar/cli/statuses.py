@@ -24,7 +24,11 @@ MEANINGS: Final[Mapping[int, str]] = {
 WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     "ascar measure": ("A limit ended the session before its goals were reached.", "reached"),
     "ascar compare": ("Some neighbours in the ranking are neither told apart nor shown equal.", "verdict"),
-    "ascar tune": ("The best found is neither shown to be better nor shown not to be.", "verdict.kind"),
+    "ascar tune": (
+        "The best found is neither shown to be better nor shown not to be; or it is shown, and an interrupt "
+        "came while it was reduced to what is needed.",
+        "verdict.kind",
+    ),
     "ascar verify": ("The two are neither told apart nor shown equal.", "verdict.kind"),
     "ascar sweep": ("A limit ended the sweep before every configuration was measured.", "complete"),
     "ascar lab optimizers": ("The budget ended before all runs were made.", "runs_missing"),

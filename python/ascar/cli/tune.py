@@ -31,30 +31,41 @@ def tune(
     """Search for the best configuration of a study, and verify it against the default.
 
     Exit status: 0 done ("the default is fine" is a result too), 1 the work failed, 2 something in the study
-    is wrong and nothing was touched, 3 undecided, or nothing could be compared (scripts read verdict.kind),
-    130 interrupted; then everything was put back, and --resume goes on.
+    is wrong and nothing was touched, 3 undecided, nothing could be compared, or interrupted after an
+    improvement was proven, which is then reported (scripts read verdict.kind), 130 interrupted before; then
+    everything was put back, and --resume goes on.
     """
     from ascar.cli.studies import Confirmed, read_study
 
     wanted = read_study(study, budget, Confirmed(format_device, allow_live))
     from ascar.cli.interrupts import resumable
+    from ascar.cli.output import say
     from ascar.cli.process_age import start_s
     from ascar.cli.progress import showing
-    from ascar.cli.statuses import decided
+    from ascar.cli.statuses import NO_DECISION, decided
     from ascar.history import History
     from ascar.library import default_path
     from ascar.loops.offline import tune as run_loop
+    from ascar.results.outcome import StoppedEarly
 
     with History() as history:
-        with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
-            outcome = run_loop(
-                wanted,
-                history,
-                library=default_path(),
-                resume=resume,
-                listener=listener,
-                spent_s=start_s(),
+        try:
+            with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
+                outcome = run_loop(
+                    wanted,
+                    history,
+                    library=default_path(),
+                    resume=resume,
+                    listener=listener,
+                    spent_s=start_s(),
+                )
+        except StoppedEarly as stopped:
+            say(
+                "interrupted; everything was put back, and what is proven is kept; "
+                f"go on with `ascar tune {study} --resume`"
             )
+            show_outcome(stopped.outcome, history, "tune", as_json=json)
+            return NO_DECISION
         show_outcome(outcome, history, "tune", as_json=json)
     return decided(outcome.verdict.is_decided)
 

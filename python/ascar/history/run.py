@@ -251,6 +251,7 @@ class Run:
         known = _run.update().where(_run.c.id == self.id).values(outcome=outcome_text(outcome))
         with self._database.write() as connection:
             connection.execute(known)
+            seal_runs(connection, [self.id])
 
     def conclude(self, conclusion: Conclusion) -> None:
         """Put on disk what a run came to that is not a study's.

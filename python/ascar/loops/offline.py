@@ -14,7 +14,7 @@ from ascar.campaign import PreparedStudy, ignore, take_up
 from ascar.events import Event
 from ascar.parsimony import reduce
 from ascar.results.encode import json_ready
-from ascar.results.outcome import Outcome
+from ascar.results.outcome import Outcome, StoppedEarly
 from ascar.search import Search, best_of_similar
 from ascar.similar_loads import library_of, proposals, remember
 from ascar.verification import Verification
@@ -62,6 +62,7 @@ def tune(
         Refused: a safety rule said no.
         WorkError: the default configuration cannot be measured, or everything fails.
         KeyboardInterrupt: interrupted; completed trials are kept, the machine is put back.
+        StoppedEarly: the same, after an improvement was proven: the outcome so far is its `outcome`.
     """
     prepared = PreparedStudy.open(study, clock, spent_s=spent_s)
     similar, known_loads = best_of_similar(study, history), library_of(study, library)
@@ -73,11 +74,28 @@ def tune(
         best, verdict, stopped = _decide(campaign, search)
         outcome = _outcome(campaign, default, best, verdict, stopped)
         campaign.keep(outcome)
-        outcome = campaign.accounted(reduce(campaign, outcome))
+        outcome = campaign.accounted(_reduced(campaign, outcome))
         campaign.run.finish(outcome)
         remember(campaign, outcome, library)
     listener(Event("study-finished", json_ready(outcome)))
     return outcome
+
+
+def _reduced(campaign: Campaign, outcome: Outcome) -> Outcome:
+    """The outcome without what does not earn its place; an interrupt tells what is proven until then.
+
+    Raises:
+        KeyboardInterrupt: interrupted, with nothing proven.
+        StoppedEarly: interrupted, with an improvement proven.
+    """
+    try:
+        return reduce(campaign, outcome)
+    except StoppedEarly:
+        raise
+    except KeyboardInterrupt:
+        if outcome.verdict.kind != "improved":
+            raise
+        raise StoppedEarly(campaign.accounted(outcome)) from None
 
 
 def verify(

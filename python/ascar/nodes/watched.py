@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 # in nanoseconds.
 _WATCHED = """
 exec 3<&0
+if [ "$1" = held ]; then
+    echo ascar-ready >&2
+    read -r _ <&3 || exit 1
+fi
+shift
 begun=$(date +%s%N)
 setsid "$@" </dev/null 3<&- & program=$!
 {
@@ -27,12 +32,19 @@ kill "$watch" 2>/dev/null
 echo "ascar-ran $begun $ended" >&2
 exit "$status"
 """
+READY = b"ascar-ready\n"
+"""What a held program says on standard error: it is there, and begins with the next line of its input."""
 _RAN = re.compile(r"^ascar-ran (\d+) (\d+)\n?\Z", re.MULTILINE)
 
 
-def watched(argv: Sequence[str]) -> list[str]:
-    """The words of a program of a node whose input is held open as long as it may run."""
-    return ["sh", "-c", _WATCHED, "watched", *argv]
+def watched(argv: Sequence[str], *, held: bool = False) -> list[str]:
+    """The words of a program of a node whose input is held open as long as it may run.
+
+    Args:
+        argv: the program.
+        held: whether it says `READY` and waits for a line before it begins.
+    """
+    return ["sh", "-c", _WATCHED, "watched", "held" if held else "at-once", *argv]
 
 
 def ran_s(stderr: str) -> tuple[float | None, str]:

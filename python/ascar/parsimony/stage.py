@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import log1p
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from ascar.parsimony.groups import Shrinking
 from ascar.parsimony.worth import gain_kept, still_better, worth_of, worth_of_all
 from ascar.pilot.pairs_needed import pairs_needed
 from ascar.pilot.turns import compare_in_turns
+from ascar.results.outcome import StoppedEarly
 from ascar.results.parsimony import Parsimony
 from ascar.results.trial import Purpose
 from ascar.verification import conclude, pair_test
@@ -39,6 +40,12 @@ _CAUTION = 1.25
 # Shares of the time left that one comparison may take, and of the margin that the loss itself may probably
 # be: what takes longer, or would use up the margin, is put off to the next round.
 _ROUNDS = ((0.2, 1 / 3), (0.5, 2 / 3), (1.0, 1.0))
+_End = Literal["done", "budget", "stopped"]
+_ENDS: dict[_End, str] = {
+    "done": "",
+    "budget": "; the budget ended before the rest was tried",
+    "stopped": "; the run was stopped before the rest was tried",
+}
 
 
 def reduce(campaign: Campaign, outcome: Outcome) -> Outcome:
@@ -54,6 +61,9 @@ def reduce(campaign: Campaign, outcome: Outcome) -> Outcome:
     Returns:
         The outcome with what to recommend, and how it came to that; the given one where there is nothing to
         leave out.
+
+    Raises:
+        StoppedEarly: interrupted; it holds the outcome with what is proven so far.
     """
     best, margin = outcome.best, campaign.prepared.study.recommend_margin
     if best is None or outcome.verdict.kind != "improved" or not best.purpose.of_search or margin == 0:
@@ -112,20 +122,33 @@ class _Reduction:
 
     def run(self) -> Outcome:
         """Make the comparisons, and say what they came to."""
+        verdict: Verdict | None = None
+        end: _End = "done"
+        try:
+            end = self._shrunk()
+            verdict = self._against_default() if self.configuration != self.best else None
+        except KeyboardInterrupt:
+            end = "stopped"
+        found = self._found(verdict, end)
+        outcome = self._outcome(found)
+        if end == "stopped":
+            self.campaign.keep(outcome)
+            raise StoppedEarly(self.campaign.accounted(outcome))
+        told = {"note": found.note, "kept": found.kept, "left_out": found.left_out}
+        self.campaign.listener(Event("reduced", told))
+        return outcome
+
+    def _shrunk(self) -> _End:
+        """Leave out as much as possible, as far as the budget reaches."""
         shrinking = Shrinking(self._kept, self._good)
-        is_over = False
         try:
             for self._round in _ROUNDS:
                 shrinking.run(self.changed.guess)
                 if not any(step.ended == "unlikely" for step in self.steps.values()):
                     break
         except _Over:
-            is_over = True
-        verdict = self._against_default() if self.configuration != self.best else None
-        found = self._found(verdict, is_over=is_over)
-        told = {"note": found.note, "kept": found.kept, "left_out": found.left_out}
-        self.campaign.listener(Event("reduced", told))
-        return self._outcome(found)
+            return "budget"
+        return "done"
 
     def _outcome(self, found: Parsimony) -> Outcome:
         """What the run comes to with the smallest configuration that is proven."""
@@ -143,7 +166,7 @@ class _Reduction:
         trials = [one for one in self.campaign.trials if one.configuration == self.configuration]
         return next((one for one in reversed(trials) if one.usable), None)
 
-    def _found(self, verdict: Verdict | None, *, is_over: bool) -> Parsimony:
+    def _found(self, verdict: Verdict | None, end: _End) -> Parsimony:
         pairs = sum(step.pairs for step in self.steps.values())
         made = sum(one.total_s for one in self.campaign.trials if one.purpose is Purpose.REDUCE)
         step = self.steps.get(self.configuration)
@@ -162,7 +185,7 @@ class _Reduction:
             verdict=verdict,
             best_verdict=self._verdict,
             recommended=recommended,
-            note=self._note(verdict, is_over=is_over, recommended=recommended),
+            note=self._note(verdict, end, recommended=recommended),
             pairs=pairs + (0 if verdict is None else verdict.runs_per_side),
             seconds=max(made, self.campaign.elapsed_s - self._started_s),
             **({} if step is None else gain_kept(self._verdict, step, self._sign)),
@@ -181,7 +204,7 @@ class _Reduction:
             step = self.steps[configuration] = self._compared(configuration)
         if step.accepted:
             self.configuration, self._kept = configuration, names
-            self.campaign.keep(self._outcome(self._found(None, is_over=True)))
+            self.campaign.keep(self._outcome(self._found(None, "stopped")))
             return names
         if step.ended == "time":
             raise _Over
@@ -275,21 +298,23 @@ class _Reduction:
             return worth_of_all(name, self._verdict, self._sign)
         return worth_of(name, None if found is None else self.steps.get(found[1]))
 
-    def _note(self, verdict: Verdict | None, *, is_over: bool, recommended: bool) -> str:
+    def _note(self, verdict: Verdict | None, end: _End, *, recommended: bool) -> str:
         """How it ended, one sentence."""
         whole = len(self.changed.effects)
         short = any(step.ended in ("time", "unlikely") for step in self.steps.values() if not step.accepted)
         if self.configuration == self.best:
-            if is_over or short:
+            if end == "stopped":
+                return "the run was stopped before fewer parameters were proven to do as well"
+            if end == "budget" or short:
                 return "the budget left too little time to prove that fewer parameters do as well"
             return f"all {whole} parameters that the best configuration changes are needed"
         kept = f"{len(self._kept)} of {whole} changed parameters"
         said = f"{kept} do as well, within {self.margin:.3g} of the best"
         if not recommended:
-            return f"{said}; but they are not proven to beat the default, so the best stays recommended"
-        if verdict is None or verdict.kind != "improved":
+            said += "; but they are not proven to beat the default, so the best stays recommended"
+        elif verdict is None or verdict.kind != "improved":
             said += "; the verdict is that of the best"
-        return f"{said}; the budget ended before the rest was tried" if is_over else said
+        return said + _ENDS[end]
 
 
 def _told(now: InTurns) -> dict[str, object]:

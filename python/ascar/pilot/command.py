@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
-from ascar.nodes.watched import ran_s, watched
+from ascar.nodes.watched import READY, ran_s, watched
 from ascar.pilot.round import Round, WorkUnits
 from ascar.program import Extractor, Harvest, Program, check, parse_extractor, run_program
+from ascar.program.gate import Unstarted
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ascar.nodes import Node
     from ascar.program import ProgramExit
+    from ascar.program.gate import StartingGate
 
 DURATION = "duration_s"
 """The reading that every round of a command has: how long it ran."""
@@ -86,8 +88,21 @@ class CommandRunner:
         """
         return self.run(work_amount, left_s)
 
-    def run(self, work_amount: float | None, left_s: float, end_on: int | None = None) -> Round | None:
-        """The same; once the descriptor `end_on` can be read, the round is cut off."""
+    def run(
+        self,
+        work_amount: float | None,
+        left_s: float,
+        end_on: int | None = None,
+        gate: StartingGate | None = None,
+    ) -> Round | None:
+        """The same, beside others.
+
+        Args:
+            work_amount: as in `__call__`.
+            left_s: as in `__call__`.
+            end_on: a descriptor; once it can be read, the round is cut off.
+            gate: where the command waits for the others, on its node and with its connection standing.
+        """
         harvest = Harvest(self._extractors)
 
         def hear(chunk: bytes, seconds: float) -> bool:
@@ -98,17 +113,24 @@ class CommandRunner:
         heard = hear if self._extractors else None
         program = Program(
             "round",
-            self._words([argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv]),
+            self._words(
+                [argument.replace(WORK_AMOUNT, _shown(work_amount)) for argument in self.argv],
+                held=gate is not None,
+            ),
             time_limit_s=math.inf if self.round_limit_s is None else self.round_limit_s,
             interrupt_after_s=left_s,
             grace_s=_GRACE_S,
             output_bytes_max=_OUTPUT_BYTES_MAX,
             keep_stdin=self.node is not None,
             end_on=end_on,
+            gate=gate,
+            ready=b"" if self.node is None else READY,
         )
         start_s = time.monotonic()
         try:
             ended = run_program(program, Workspace(Path.cwd()), heard)
+        except Unstarted:
+            return None
         except StageFailed:
             if time.monotonic() - start_s >= left_s:
                 # It did not end when asked, and was killed.
@@ -122,9 +144,9 @@ class CommandRunner:
         self._check_told(readings, harvest)
         return Round(ended.seconds, work_amount, readings, *_units_of(harvest))
 
-    def _words(self, argv: list[str]) -> list[str]:
+    def _words(self, argv: list[str], *, held: bool) -> list[str]:
         """The program to run here."""
-        return argv if self.node is None else self.node.words(watched(argv))
+        return argv if self.node is None else self.node.words(watched(argv, held=held))
 
     def _there(self, ended: ProgramExit) -> ProgramExit:
         """How a program ended on its node, as far as the connection tells.

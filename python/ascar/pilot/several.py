@@ -1,6 +1,7 @@
 """Rounds of several commands at once: one session of several sources (Li's thesis, sections 4.2 and 6.3.1).
 
-All commands of a round start together, each on its node, and the round ends when the last of them has ended.
+All commands of a round start together, each on its node: none begins before every connection stands. The
+round ends when the last of them has ended.
 What a source reads is named after it: "client.mb_per_s".
 """
 
@@ -8,11 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.errors import AscarError, InputError
 from ascar.pilot.round import Round
+from ascar.program.gate import StartingGate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +52,11 @@ class SeveralSources:
 
     Attributes:
         sources: the commands, at least one.
+        cut_off: the names of those that the end of the session's time cut off in the last round.
     """
 
     sources: Sequence[Source]
+    cut_off: list[str] = field(default_factory=list[str], init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the sources.
@@ -78,7 +82,7 @@ class SeveralSources:
         Raises:
             AscarError: a command failed; the others are ended, and its message begins with the source's name.
         """
-        parts = _Parts(work_amount, left_s)
+        parts = _Parts(len(self.sources), work_amount, left_s)
         threads = [
             threading.Thread(target=parts.run, args=(source,), name=f"ascar-{source.name}")
             for source in self.sources
@@ -104,10 +108,11 @@ class SeveralSources:
         """The parts as one round, in the order of the sources."""
         done = [(source.name, parts.rounds.get(source.name)) for source in self.sources]
         told = [(name, part) for name, part in done if part is not None]
+        self.cut_off[:] = [name for name, part in done if part is None or not part.readings]
         values = {f"{name}.{key}": row for name, part in told for key, row in part.unit_readings.items()}
         units = {f"{name}.{key}": one for name, part in told for key, one in part.units.items()}
         # A part without a duration was cut off, and with it the round.
-        if len(told) < len(done) or any(not part.readings for _, part in told):
+        if self.cut_off:
             return Round(left_s, None, {}, values, units) if values and work_amount is None else None
         readings = {f"{name}.{key}": value for name, part in told for key, value in part.readings.items()}
         return Round(max(part.seconds for _, part in told), work_amount, readings, values, units)
@@ -116,30 +121,34 @@ class SeveralSources:
 class _Parts:
     """A round under way: what its sources have come to."""
 
-    def __init__(self, work_amount: float | None, left_s: float) -> None:
+    def __init__(self, sources: int, work_amount: float | None, left_s: float) -> None:
         self.rounds: dict[str, Round | None] = {}
         self.error: BaseException | None = None
         self._work_amount = work_amount
         self._left_s = left_s
         self._lock = threading.Lock()
+        self._gate = StartingGate(sources)
         self._end_on = os.eventfd(0, os.EFD_CLOEXEC)
 
     def run(self, source: Source) -> None:
         """One source's part, in its own thread; the first that fails ends the others."""
         try:
-            done = source.runner.run(self._work_amount, self._left_s, self._end_on)
+            done = source.runner.run(self._work_amount, self._left_s, self._end_on, self._gate)
             with self._lock:
                 self.rounds[source.name] = done
+            self._gate.shut()  # one whose time was over before it began is not waited for
         except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
             with self._lock:
                 if self.error is None:
                     if isinstance(error, AscarError):
                         error.message = f"source {source.name}: {error.message}"
+                        error.args = (error.message, *error.args[1:])
                     self.error = error
             self.end()
 
     def end(self) -> None:
-        """Ask every command to end."""
+        """Ask every command to end, and let none begin."""
+        self._gate.shut()
         os.eventfd_write(self._end_on, 1)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ the scores are compared, so that nobody else turns a sign: above zero is better.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from random import Random
 from statistics import fmean, geometric_mean
 from typing import TYPE_CHECKING, Literal
@@ -201,14 +202,16 @@ def _tested(a: NDArray[np.float64], b: NDArray[np.float64], level: float) -> Seq
 
 def _exponential(found: SequentialComparison) -> _Estimate:
     """A difference of logarithms, and its limits, as a ratio."""
-    low, high = np.exp(np.clip([found.ci_low, found.ci_high], -_LOG_MAX, _LOG_MAX))
-    known = np.isfinite(found.ci_high)
-    return float(np.exp(found.difference)), float(low) if known else None, float(high) if known else None
+    if not isfinite(found.ci_high):
+        return float(np.exp(found.difference)), None, None
+    limits = [max(-_LOG_MAX, min(one, _LOG_MAX)) for one in (found.ci_low, found.ci_high)]
+    value, low, high = np.exp([found.difference, *limits]).tolist()
+    return value, low, high
 
 
 def _oriented(sign: int, value: float, low: float | None, high: float | None) -> _Estimate:
     """Above zero is better, the lower limit first; the one place where a sign is turned."""
-    if low is None or high is None or not np.isfinite([low, high]).all():
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
         return sign * value, None, None
     return sign * value, min(sign * low, sign * high), max(sign * low, sign * high)
 

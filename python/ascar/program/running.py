@@ -15,15 +15,17 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import StageFailed
+from ascar.program.gate import wait_until_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
+    from ascar.program.gate import StartingGate
     from ascar.workspace import Workspace
 
 STDERR_BYTES_MAX = 16_384
@@ -57,6 +59,10 @@ class Program:
         environment: variables set on top of ours.
         keep_stdin: whether its standard input stays open until it has ended.
         end_on: a descriptor; once it can be read, the program is asked to end.
+        gate: where it waits for others before it begins; its time runs from then on, but for
+            `interrupt_after_s`, which counts the wait. None: it begins at once.
+        ready: what it writes to standard error once it waits for a line of its input, where it has to
+            connect first; empty: it is ready at once.
     """
 
     stage: str
@@ -70,6 +76,8 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     keep_stdin: bool = False
     end_on: int | None = None
+    gate: StartingGate | None = None
+    ready: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +110,12 @@ def run_program(
 
     Raises:
         StageFailed: it cannot be started, ran out of time, wrote too much, or did not end when asked.
+        Unstarted: all was over before it could begin.
     """
     mark = secrets.token_hex(16)
-    with _started(program, workspace, mark) as (process, start_s):
-        watch = _Watch(program, process, start_s, hear)
+    with _started(program, workspace, mark) as (process, start_s, said, held_s):
+        watch = _Watch(_after(program, held_s), process, start_s, hear)
+        watch.stderr += said
         problem = watch.until_it_ends()
         seconds = watch.seconds()
     stderr = bytes(watch.stderr).decode("utf-8", "replace")
@@ -244,11 +254,21 @@ class _Watch:
                     self.process.send_signal(signal.SIGINT)
 
 
+def _after(program: Program, held_s: float) -> Program:
+    """The program with what is left of the time after which it is asked to end."""
+    if program.interrupt_after_s is None:
+        return program
+    return replace(program, interrupt_after_s=max(0.0, program.interrupt_after_s - held_s))
+
+
 @contextmanager
 def _started(
     program: Program, workspace: Workspace, mark: str
-) -> Generator[tuple[subprocess.Popen[bytes], float]]:
-    """The running program, and when it began; nothing of it runs afterwards, whatever happens in between."""
+) -> Generator[tuple[subprocess.Popen[bytes], float, bytes, float]]:
+    """The running program, when it began, what it said before, and how long it waited to begin.
+
+    Nothing of it runs afterwards, whatever happens in between.
+    """
     assert len(program.stdin) <= STDIN_BYTES_MAX
     account = _account(program, workspace)
     environment = {
@@ -277,6 +297,11 @@ def _started(
         if workspace.admit is not None:
             workspace.admit(process.pid)
         assert process.stdin is not None
+        said, held_s = b"", 0.0
+        if program.gate is not None:
+            begun_s = time.monotonic()
+            said = _wait_at_gate(program, process)
+            held_s = time.monotonic() - begun_s
         # Before it is let go: on a busy machine it may have run for milliseconds before we run again.
         start_s = time.monotonic()
         with suppress(BrokenPipeError):
@@ -284,13 +309,34 @@ def _started(
             process.stdin.flush()
             if not program.keep_stdin:
                 process.stdin.close()
-        yield process, start_s
+        yield process, start_s, said, held_s
     finally:
         _kill(process, mark)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+
+def _wait_at_gate(program: Program, process: subprocess.Popen[bytes]) -> bytes:
+    """Wait until the program and all others are ready; what it said until then.
+
+    Raises:
+        StageFailed: it was not ready within its time limit.
+        Unstarted: all was over before.
+    """
+    assert program.gate is not None
+    assert process.stdin is not None
+    said = b""
+    if program.ready:
+        with suppress(BrokenPipeError):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        said, is_ready = wait_until_ready(program, process)
+        if not is_ready:
+            return said  # it has ended, and its status says why
+    program.gate.wait()
+    return said
 
 
 @dataclass(frozen=True, slots=True)

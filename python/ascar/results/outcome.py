@@ -54,6 +54,18 @@ class Outcome(msgspec.Struct, frozen=True):
     parsimony: Parsimony | None = None
 
 
+class StoppedEarly(KeyboardInterrupt):
+    """An interrupt after something was proven: that is kept, and everything was put back.
+
+    Attributes:
+        outcome: what is proven, also in the history; a run that is resumed goes on from there.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__("interrupted; what is proven is kept")
+        self.outcome = outcome
+
+
 def saved_s(trials: Iterable[Trial]) -> float:
     """Seconds of load that abandoning these trials saved."""
     return sum(trial.abandonment.saved_s for trial in trials if trial.abandonment is not None)

@@ -1,6 +1,6 @@
 //! Spikes cut down to the reach of ordinary noise, with a short delay, so that only lasting shifts count.
 
-use crate::moments::median_of;
+use super::ordered::{Latest, ascending, merged};
 
 /// Readings cleaned together.
 pub(super) const BLOCK: usize = 10;
@@ -32,17 +32,21 @@ fn center_and_sigma(sorted: &[f64]) -> (f64, f64) {
     (median, sigma)
 }
 
-/// The median of |x - median| of sorted values: the distances are shed from the outside in.
+/// The median of |x - median| of sorted values.
+///
+/// It is the greatest distance within the n / 2 + 1 values that are nearest to the median. These lie side by side: their
+/// first one is found by halving, as it is the first that is not farther than the one after their last.
 fn median_deviation(sorted: &[f64], median: f64) -> f64 {
-    let (mut low, mut high) = (0, sorted.len() - 1);
-    while high - low + 1 > sorted.len() / 2 + 1 {
-        if median - sorted[low] > sorted[high] - median {
-            low += 1;
-        } else {
-            high -= 1;
-        }
+    let kept = sorted.len() / 2 + 1;
+    let (mut first, mut left) = (0, sorted.len() - kept);
+    while left > 0 {
+        let half = left.div_ceil(2);
+        let at = first + half - 1;
+        let farther = median - sorted[at] > sorted[at + kept] - median;
+        first = if farther { first + half } else { first };
+        left = if farther { left - half } else { half - 1 };
     }
-    (median - sorted[low]).max(sorted[high] - median)
+    (median - sorted[first]).max(sorted[first + kept - 1] - median)
 }
 
 /// Blocks whose deviations are pooled: one window's own estimate is so noisy that the cut itself would look like
@@ -52,62 +56,76 @@ const POOLED: usize = 15;
 /// Cleans a series block by block and remembers how much recent blocks scattered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cleaner {
-    sigmas: [f64; POOLED],
+    sigmas: Latest<POOLED>,
     blocks: usize,
-    /// The block before and the block to be cleaned next, in ascending order.
-    previous: [f64; BLOCK],
+    /// The block to be cleaned next, and with it the block before, in ascending order.
     current: [f64; BLOCK],
-}
-
-fn ascending(block: &[f64]) -> [f64; BLOCK] {
-    let mut sorted = [0.0; BLOCK];
-    sorted.copy_from_slice(block);
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted
-}
-
-/// Merges two ascending rows into one.
-fn merge_ascending(left: &[f64], right: &[f64], into: &mut [f64]) {
-    let (mut l, mut r) = (0, 0);
-    for slot in into {
-        let from_left = r == right.len() || (l < left.len() && left[l] <= right[r]);
-        if from_left {
-            *slot = left[l];
-            l += 1;
-        } else {
-            *slot = right[r];
-            r += 1;
-        }
-    }
+    two: [f64; 2 * BLOCK],
 }
 
 impl Cleaner {
+    /// Whether the next block and the one after it are complete.
+    pub(super) fn has_next(&self, values: &[f64]) -> bool {
+        values.len() >= (self.blocks + 2) * BLOCK
+    }
+
     /// Cleans the next block of a series of which that block and the one after it are complete.
     ///
     /// Calls `due` with each cleaned reading and the reach of the local noise.
     pub(super) fn clean_next(&mut self, values: &[f64], mut due: impl FnMut(f64, f64)) {
         let start = self.blocks * BLOCK;
-        let next = ascending(&values[start + BLOCK..start + 2 * BLOCK]);
+        let (block, after) = values[start..start + 2 * BLOCK].split_at(BLOCK);
+        let next = sorted(after);
         if self.blocks == 0 {
-            self.current = ascending(&values[..BLOCK]);
+            self.current = sorted(block);
         }
-        let (mut two, mut three) = ([0.0; 2 * BLOCK], [0.0; WIDTH]);
-        merge_ascending(&self.current, &next, &mut two);
-        let window = if self.blocks == 0 {
-            &two[..]
+        let two = &merged(&self.current, &next)[..2 * BLOCK];
+        let (center, sigma) = if self.blocks == 0 {
+            center_and_sigma(two)
         } else {
-            merge_ascending(&self.previous, &two, &mut three);
-            &three[..]
+            center_and_sigma(&merged(&self.two, &next)[..WIDTH])
         };
-        let (center, sigma) = center_and_sigma(window);
-        (self.previous, self.current) = (self.current, next);
-        self.sigmas[self.blocks % POOLED] = sigma;
+        self.two.copy_from_slice(two);
+        self.current = next;
+        self.sigmas.take(sigma);
         self.blocks += 1;
-        let mut pooled = self.sigmas;
-        let pooled = &mut pooled[..self.blocks.min(POOLED)];
-        let reach = CUT * median_of(pooled);
-        for value in &values[start..start + BLOCK] {
+        let reach = CUT * self.sigmas.median();
+        for value in block {
             due(value.clamp(center - reach, center + reach), reach);
+        }
+    }
+}
+
+fn sorted(block: &[f64]) -> [f64; BLOCK] {
+    let mut row = [0.0; BLOCK];
+    row.copy_from_slice(block);
+    ascending(&row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By its definition.
+    fn plain(sorted: &[f64], median: f64) -> f64 {
+        let mut distances: Vec<f64> = sorted.iter().map(|value| (value - median).abs()).collect();
+        distances.sort_by(f64::total_cmp);
+        distances[sorted.len() / 2]
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_deviation_is_the_median_of_distances(
+            mut values in proptest::collection::vec(-1e3..1e3_f64, 1..40),
+            whole in proptest::bool::ANY,
+        ) {
+            if whole {
+                values.iter_mut().for_each(|value| *value = (*value / 300.0).round());
+            }
+            values.sort_by(f64::total_cmp);
+            let n = values.len();
+            let median = 0.5 * (values[(n - 1) / 2] + values[n / 2]);
+            proptest::prop_assert_eq!(median_deviation(&values, median), plain(&values, median));
         }
     }
 }

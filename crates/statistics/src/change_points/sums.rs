@@ -3,6 +3,9 @@
 /// Lags kept: autoregressions up to this order describe the noise between changes.
 pub(super) const LAGS: usize = 5;
 
+/// Positions that are looked at together.
+const LANES: usize = 4;
+
 /// Sums of lagged products are kept once in so many readings; those between follow from the readings themselves.
 const STRIDE: usize = 16;
 
@@ -93,6 +96,52 @@ impl Sums {
         excess * excess * (left + right) / (left * right)
     }
 
+    /// The first of the positions `first`, `first + stride` ... `last` with the largest [`Sums::gain`], and that gain.
+    ///
+    /// Lanes take the positions in turn and have a largest gain each, so that compilers make vectors of them.
+    pub(super) fn best_gain(
+        &self,
+        (start, end): (usize, usize),
+        (first, last): (usize, usize),
+        stride: usize,
+    ) -> (usize, f64) {
+        let totals = &self.totals[start..=end];
+        let (base, n) = (totals[0], (end - start) as f64);
+        let whole = totals[end - start] - base;
+        let offset = first - start;
+        let inside = &totals[offset..=last - start];
+        let gain = |total: f64, left: f64| {
+            let excess = (total - base) - whole * (left / n);
+            excess * excess * n / (left * (n - left))
+        };
+        let mut gains = [f64::NEG_INFINITY; LANES];
+        let mut places = [0.0; LANES];
+        let mut left: [f64; LANES] = std::array::from_fn(|lane| (offset + lane * stride) as f64);
+        let mut groups = inside.chunks_exact(LANES * stride);
+        for group in &mut groups {
+            for lane in 0..LANES {
+                let found = gain(group[lane * stride], left[lane]);
+                let is_better = found > gains[lane];
+                gains[lane] = if is_better { found } else { gains[lane] };
+                places[lane] = if is_better { left[lane] } else { places[lane] };
+                left[lane] += (LANES * stride) as f64;
+            }
+        }
+        for (lane, &total) in groups.remainder().iter().step_by(stride).enumerate() {
+            let found = gain(total, left[lane]);
+            if found > gains[lane] {
+                (gains[lane], places[lane]) = (found, left[lane]);
+            }
+        }
+        let mut best = (0.0, f64::NEG_INFINITY);
+        for (place, gain) in places.into_iter().zip(gains) {
+            if gain > best.1 || (gain == best.1 && place < best.0) {
+                best = (place, gain);
+            }
+        }
+        (start + best.0 as usize, best.1)
+    }
+
     /// Sums of lagged products of deviations from the segment's own mean, with the number of terms of each.
     pub(super) fn lagged(&self, start: usize, end: usize) -> [(f64, f64); LAGS + 1] {
         let mean = self.mean(start, end);
@@ -108,5 +157,47 @@ impl Sums {
             *slot = (product - mean * ends + terms * mean * mean, terms);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Position by position.
+    fn plain(
+        sums: &Sums,
+        sides: (usize, usize),
+        span: (usize, usize),
+        stride: usize,
+    ) -> (usize, f64) {
+        let mut best = (0, f64::NEG_INFINITY);
+        for at in (span.0..=span.1).step_by(stride) {
+            let gain = sums.gain(sides.0, at, sides.1);
+            if gain > best.1 {
+                best = (at, gain);
+            }
+        }
+        best
+    }
+
+    proptest::proptest! {
+        /// Bit by bit, also where gains are equal: readings of a coarse unit have many of those.
+        #[test]
+        fn lanes_find_the_first_of_the_largest_gains(
+            values in proptest::collection::vec(-1e3..1e3_f64, 12..300),
+            unit in proptest::sample::select(vec![0.0, 1.0, 500.0, 1e6]),
+            (skip, inset, stride) in (0_usize..4, 1_usize..4, 1_usize..9),
+        ) {
+            let mut sums = Sums::default();
+            for value in values.iter().map(|value| if unit > 0.0 { (value / unit).round() } else { *value }) {
+                sums.push(value);
+            }
+            let sides = (skip, sums.len());
+            let span = (skip + inset, sums.len() - inset);
+            let (at, gain) = sums.best_gain(sides, span, stride);
+            let (plain_at, plain_gain) = plain(&sums, sides, span, stride);
+            proptest::prop_assert_eq!((at, gain.to_bits()), (plain_at, plain_gain.to_bits()));
+        }
     }
 }
