@@ -140,7 +140,7 @@ impl Switch {
             .filter(wanted)
             .any(|it| it.deed == Deed::Revive);
         let killed = self.killed() && !is_revived;
-        let modes = self
+        let mut modes = self
             .wishes
             .iter()
             .filter(wanted)
@@ -148,7 +148,7 @@ impl Switch {
                 Deed::Mode(mode) => Some(mode),
                 Deed::Revive => None,
             });
-        let mode = modes.last().unwrap_or(self.mode);
+        let mode = modes.next_back().unwrap_or(self.mode);
         let mut state = rest.clone();
         state["version"] = json!(1);
         state["killed"] = json!(killed);

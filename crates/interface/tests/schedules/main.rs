@@ -19,6 +19,8 @@
 //!
 //! - State: a slot that cannot be read is passed over (2); a checksum is not compared (a panic); the older slot wins (3); a
 //!   kill is not in the state (2).
+//! - Slow disk: a kill counts as stored while it waits (6); a deed that could not be written is told as refused before the
+//!   next draft, although its own may have been written (6).
 //! - Full disk: an unwritten kill spoils no slot (2); neither does an unwritten, more careful mode (3); a revive is in
 //!   force although it was not written (2); so is a less careful mode (3); the mode after damage is the one that can
 //!   still be read (3).
