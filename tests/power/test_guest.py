@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -48,7 +49,13 @@ def guests() -> None:
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_a_guest_ends_with_its_parent_that_is_killed(is_stopped: bool) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    with TemporaryDirectory() as folder:  # what it leaves is removed with it
+        see_it_end({**os.environ, "TMPDIR": folder}, is_stopped=is_stopped)
+
+
+def see_it_end(environment: dict[str, str], *, is_stopped: bool) -> None:
+    command = [sys.executable, "-c", PARENT]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert parent.stdout is not None
     group = int(parent.stdout.readline())
     assert group_is_there(group)
