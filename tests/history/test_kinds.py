@@ -187,7 +187,8 @@ def test_a_conclusion_of_another_shape_is_refused_and_named(history, tmp_path):
         connection.exec_driver_sql("UPDATE run SET outcome = '[1]'")
     with pytest.raises(HistoryError, match="put back a copy"):
         history.run(run.id, None).conclusion()
-    assert history.runs()[0].verdict is None
+    assert history.runs() == []
+    assert [(one.id, one.damage) for one in history.listed()] == [(run.id, (f"run {run.id} ({run.name})",))]
 
 
 def test_the_trials_of_a_study_keep_who_proposed_them(history, study, space, configuration, make):

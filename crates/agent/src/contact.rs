@@ -30,6 +30,8 @@ pub struct Contact {
     touched: bool,
     /// Since when the controllers are at it.
     restoring: Option<Duration>,
+    /// Something is to be set after that.
+    sets_after: bool,
     /// Not everything could be put back: when they are asked again.
     again_at: Duration,
 }
@@ -44,6 +46,7 @@ impl Contact {
             killed: false,
             touched: false,
             restoring: None,
+            sets_after: false,
             again_at: Duration::ZERO,
         }
     }
@@ -77,17 +80,20 @@ impl Contact {
     /// The controllers are asked to set something.
     pub fn sets(&mut self) {
         self.touched = true;
+        self.sets_after = true;
     }
 
     /// The controllers are asked to put everything back.
     pub fn restores(&mut self, now: Duration) {
         self.restoring.get_or_insert(now);
+        self.sets_after = false;
     }
 
     /// The controllers have done all that they were asked for.
     pub fn settled(&mut self, touched: bool, now: Duration) {
         self.touched = touched;
-        if self.restoring.take().is_some() && touched {
+        // What was set after it is no sign that it has failed.
+        if self.restoring.take().is_some() && touched && !self.sets_after {
             self.again_at = now + RETRY_AFTER;
         }
     }
@@ -151,6 +157,18 @@ mod tests {
         contact.settled(true, 101 * S);
         assert_eq!(contact.due(102 * S), None);
         assert_eq!(contact.due(111 * S), Some(Step::Restore));
+    }
+
+    #[test]
+    fn what_was_set_after_everything_was_put_back_is_put_back_at_once() {
+        let mut contact = contact();
+        contact.sets();
+        contact.beat(100 * S, true);
+        contact.restores(100 * S);
+        // An order that was late.
+        contact.sets();
+        contact.settled(true, 101 * S);
+        assert_eq!(contact.due(101 * S), Some(Step::Restore));
     }
 
     #[test]

@@ -7,7 +7,6 @@ use ascar_messaging::Message;
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
-use crate::config::Mode;
 use crate::history::Request;
 use crate::relay::Action;
 use crate::replay::Job;
@@ -48,6 +47,13 @@ impl Session {
                 }
             }
             Some(_) if op == "status" => return self.reply_with_status(message),
+            Some(request) if ["mode", "revive"].contains(&op) => {
+                match self.ask_switch(user, &request, message.reply.as_ref()) {
+                    // It answers when the disk has it.
+                    Ok(()) => return,
+                    Err(error) => Err(error),
+                }
+            }
             Some(request) => self.control(user, op, &request),
         };
         let answer = match outcome {
@@ -76,21 +82,6 @@ impl Session {
     fn deed(&mut self, user: &str, op: &str, request: &Value) -> Result<Value, String> {
         let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
         match op {
-            "mode" => {
-                let mode: Mode = serde_json::from_value(request["mode"].clone()).map_err(|_| {
-                    format!(
-                        "mode = {}: allowed are observe, approve, automatic",
-                        request["mode"]
-                    )
-                })?;
-                self.set_mode(mode)
-                    .map_err(|error| format!("mode = {:?}: state {error}", json!(mode)))?;
-                if mode != Mode::Approve {
-                    self.waiting.clear();
-                }
-                self.event(json!({"event": "mode", "mode": mode}));
-                Ok(json!({"mode": mode}))
-            }
             "approve" | "reject" => {
                 let id = text("id");
                 let action = self.waiting.remove(&id).ok_or_else(|| {
@@ -110,12 +101,6 @@ impl Session {
                 self.kill(&by);
                 self.event(json!({"event": "kill"}));
                 Ok(self.standing())
-            }
-            "revive" => {
-                self.revive()
-                    .map_err(|error| format!("the session stays killed: state {error}"))?;
-                self.event(json!({"event": "revive"}));
-                Ok(json!({}))
             }
             "restore" => {
                 self.restore_all("restored by hand");

@@ -4,8 +4,8 @@
 //! In flow order: [`config`] is the file; [`nodes`] knows the agents and reads their frames, [`standing`] says whom to
 //! listen to, [`stock`] how much is kept of all, [`layouts`] shares their lists of names; [`ticks`] gathers frames into ticks; [`metrics`] makes the sums that rewards are made from; [`replay`] writes, [`history`] reads the database;
 //! [`live`] writes ticks for the learner; [`key`], [`setting`] and [`checker`] judge actions, [`relay`] carries them out; [`service_level`]
-//! knows the floors, [`fallback`] whether the setting may be changed, [`kill`] who has confirmed a kill; [`switch`] keeps the
-//! kill and the mode in a [`state`] on disk; [`merge`] makes one database of several; [`control`] is for people and job
+//! knows the floors, [`fallback`] whether the setting may be changed, [`kill`] who has confirmed a kill; [`switch`] holds the
+//! kill and the mode, and what is wanted of them until it is in the [`state`] on disk, which a thread of its own writes; [`merge`] makes one database of several; [`control`] is for people and job
 //! schedulers, `status` what they see; [`pieces`] cuts what is too long for a message; [`session`] is the loop; [`cli`] starts it.
 
 // A line that cannot be written must not end a daemon.

@@ -59,11 +59,27 @@ pub(crate) fn keep(wanted: &[Capability], has_privileged_children: bool) -> io::
         } else {
             SECURE_LOCKED | SECURE_NOROOT
         };
-        prctl(libc::PR_SET_SECUREBITS, bits)?;
+        set_securebits(bits)?;
         drop_from_bounds(wanted)?;
     }
     prctl_ambient_clear()?;
     set(wanted & permitted)
+}
+
+/// Sets the flags of capabilities(7) and reads them back: in a container, or under a filter of system calls, the kernel's
+/// word that it is done may be somebody else's.
+fn set_securebits(bits: libc::c_ulong) -> io::Result<()> {
+    const NOTHING: libc::c_ulong = 0;
+    prctl(libc::PR_SET_SECUREBITS, bits)?;
+    // SAFETY: takes and returns integers.
+    let found = unsafe { libc::prctl(libc::PR_GET_SECUREBITS, NOTHING, NOTHING, NOTHING, NOTHING) };
+    check(found)?;
+    if found as libc::c_ulong != bits {
+        return Err(io::Error::other(format!(
+            "securebits = {found:#x}: must be {bits:#x}, as it was set"
+        )));
+    }
+    Ok(())
 }
 
 /// No program that is started gets what is not wanted.

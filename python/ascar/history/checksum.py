@@ -25,7 +25,8 @@ def trial_checksum(row: Mapping[str, Any], metrics: Iterable[Mapping[str, Any]])
         row: the columns of the trial; checksums among them are left out.
         metrics: the rows of its metrics, in any order.
     """
-    named = sorted((one["name"], _number(one["value"])) for one in metrics)
+    rows = sorted(metrics, key=_by_name)
+    named = [(one["name"], _number(one["value"])) for one in rows]
     return _digest({"trial": _plain(row), "metrics": named})
 
 
@@ -35,7 +36,7 @@ def readings_checksum(readings: Iterable[Mapping[str, Any]]) -> str:
     Args:
         readings: their rows, in any order.
     """
-    rows = sorted(readings, key=lambda one: one["name"])
+    rows = sorted(readings, key=_by_name)
     return _digest(
         [[one["name"], one["count"], _hex(one["seconds_f64"]), _hex(one["values_f64"])] for one in rows]
     )
@@ -70,14 +71,23 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value) + 0.0  # SQLite keeps no negative zero
+# A damaged row may hold anything in any column: bytes where text was, or text where a number was.
 
 
-def _hex(blob: bytes) -> str:
-    return hashlib.blake2b(blob, digest_size=16).hexdigest()
+def _by_name(row: Mapping[str, Any]) -> tuple[bool, str]:
+    name = row["name"]
+    return not isinstance(name, str), name if isinstance(name, str) else repr(name)
+
+
+def _number(value: Any) -> Any:
+    return float(value) + 0.0 if isinstance(value, (int, float)) else value  # SQLite keeps no negative zero
+
+
+def _hex(blob: Any) -> str:
+    content = blob if isinstance(blob, bytes) else repr(blob).encode()
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -12,6 +12,7 @@ import numpy as np
 
 from ascar import typed
 from ascar.errors import HistoryError
+from ascar.history.words import OF_TRIAL, see_words
 from ascar.results.measurement import Measurement, Series
 from ascar.results.trial import Abandonment, Change, Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import Configuration
@@ -45,7 +46,7 @@ def load(text: str, where: str) -> Any:
     """
     try:
         return json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise HistoryError(f"{where}: is not JSON ({error}); put back a copy of the history") from error
 
 
@@ -151,9 +152,7 @@ def configuration_of(text: str, where: str) -> Configuration:
     """
     values = load(text, where)
     if not isinstance(values, dict):
-        raise HistoryError(
-            f"{where}: its configuration is not a table of values; put back a copy of the history"
-        )
+        raise HistoryError(f"{where}: is not a table of values; put back a copy of the history")
     return Configuration(cast("dict[str, Any]", values))
 
 
@@ -168,33 +167,33 @@ def trial_of(
     Raises:
         HistoryError: a column holds what no version of ascar wrote.
     """
-    try:
-        purpose, state = Purpose(row.purpose), TrialState(row.state)
-        origin = None if row.origin is None else Origin(row.origin)
-    except ValueError as error:
-        raise HistoryError(f"{where}: {error}; a newer ascar wrote it; use that version") from error
+    see_words(row._mapping, OF_TRIAL, where)
     return Trial(
         number=row.number,
-        configuration=configuration_of(row.configuration, where),
-        purpose=purpose,
-        state=state,
+        configuration=configuration_of(row.configuration, f"{where}: configuration"),
+        purpose=Purpose(row.purpose),
+        state=TrialState(row.state),
         score=row.score,
-        measurement=_maybe(row.measurement, Measurement, where),
+        measurement=_maybe(row.measurement, Measurement, f"{where}: measurement"),
         metrics=metrics,
         series=series,
-        change=_maybe(row.change, Change, where),
-        stage_s=decode(load(row.stage_s, where), dict[str, float], where),
-        unmet=decode(load(row.unmet, where), tuple[str, ...], where),
-        failure=_maybe(row.failure, Failure, where),
-        abandonment=_maybe(row.abandonment, Abandonment, where),
+        change=_maybe(row.change, Change, f"{where}: change"),
+        stage_s=_needed(row.stage_s, dict[str, float], f"{where}: stage_s"),
+        unmet=_needed(row.unmet, tuple[str, ...], f"{where}: unmet"),
+        failure=_maybe(row.failure, Failure, f"{where}: failure"),
+        abandonment=_maybe(row.abandonment, Abandonment, f"{where}: abandonment"),
         started_at=row.started_at,
-        origin=origin,
+        origin=None if row.origin is None else Origin(row.origin),
         reason=row.reason,
     )
 
 
 def _maybe(text: str | None, kind: type[_T], where: str) -> _T | None:
-    return None if text is None else decode(load(text, where), kind, where)
+    return None if text is None else _needed(text, kind, where)
+
+
+def _needed(text: str, kind: type[_T], where: str) -> _T:
+    return decode(load(text, where), kind, where)
 
 
 def _blob(numbers: NDArray[np.float64]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,8 +15,10 @@ from ascar.errors import HistoryError, SpaceError, StudyError
 from ascar.history import codec, schema
 from ascar.history.checksum import see
 from ascar.history.conclusion import conclusion_of, conclusion_text, outcome_of, outcome_so_far, outcome_text
+from ascar.history.kinds import RunKind, RunState
 from ascar.history.seal import checksum_of_run, seal_runs
 from ascar.history.trials import RunTrials
+from ascar.history.words import word
 from ascar.objective import Objective
 from ascar.results.trial import Failure, Purpose, TrialState
 from ascar.space.document import space_from_json
@@ -38,23 +39,6 @@ if TYPE_CHECKING:
 
 _trial, _run = schema.trial, schema.run
 _COMPARED = [purpose.value for purpose in Purpose if purpose.of_comparison]
-
-
-class RunKind(StrEnum):
-    """Which loop made a run."""
-
-    STUDY = "study"
-    SESSION = "session"
-    SEARCH = "search"
-    LEARNING = "learning"
-
-
-class RunState(StrEnum):
-    """How a run stands. Whether a running one is alive says its lock."""
-
-    RUNNING = "running"
-    COMPLETE = "complete"
-    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +90,15 @@ class Run:
         self, database: Database, row: Any, lock: RunLock | None, moment: WriteContext, latest: Latest, /
     ) -> None:
         self.id: int = row.id
-        self.kind = RunKind(row.kind)
         self.name: str = row.name
         self.started_at: str = row.started_at
         self._where = f"history {database.name}: run {self.id} ({self.name})"
+        self.kind = word(RunKind, row.kind, self._where, "kind")
         self.machine: Mapping[str, Any] = codec.decode(
-            codec.load(row.description, self._where), dict[str, Any], self._where
+            codec.load(row.description, f"{self._where}: machine"), dict[str, Any], f"{self._where}: machine"
         )
         self.versions: Mapping[str, str] = codec.decode(
-            codec.load(row.versions, self._where), dict[str, str], self._where
+            codec.load(row.versions, f"{self._where}: versions"), dict[str, str], f"{self._where}: versions"
         )
         self._trials = RunTrials(self.id, self._where)
         self.text: str = row.text
@@ -170,7 +154,7 @@ class Run:
             try:
                 return space_from_json(_without_stray_labels(self._space))
             except SpaceError:
-                raise HistoryError(f"{self._where}: {error.message}") from error
+                raise HistoryError(f"{self._where}: space: {error.message}") from error
 
     @property
     def objective(self) -> Objective:
@@ -193,7 +177,7 @@ class Run:
     @property
     def state(self) -> RunState:
         """How the run stands now."""
-        return RunState(self._column(_run.c.state))
+        return word(RunState, self._column(_run.c.state), self._where, "state")
 
     # Writing.
 
@@ -325,7 +309,11 @@ class Run:
         """What the run came to; for one that did not end, what it came to so far, not verified."""
         text = self._column(_run.c.outcome)
         trials = self.trials(readings=False)
-        return outcome_so_far(self, trials) if text is None else outcome_of(self, text, trials, self._where)
+        return (
+            outcome_so_far(self, trials)
+            if text is None
+            else outcome_of(self, text, trials, f"{self._where}: outcome")
+        )
 
     def conclusion(self) -> Conclusion | None:
         """What a session or a search came to; None before its end, and for a study.
@@ -334,7 +322,7 @@ class Run:
             HistoryError: it is damaged, or was written by a newer version.
         """
         text = self._column(_run.c.outcome)
-        return None if text is None else conclusion_of(self.kind, text, self._where)
+        return None if text is None else conclusion_of(self.kind, text, f"{self._where}: outcome")
 
     # What the rest is made of.
 

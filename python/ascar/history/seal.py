@@ -48,24 +48,3 @@ def seal_everything(connection: sa.Connection) -> None:
         whole, readings = checksums_of_trial(connection, run_id, number)
         connection.execute(_trial.update().where(mine).values(checksum=whole, readings_checksum=readings))
     seal_runs(connection, connection.execute(sa.select(_run.c.id)).scalars().all())
-
-
-def damaged(connection: sa.Connection) -> list[str]:
-    """What the database itself finds wrong, and each run and trial whose checksum does not fit, in words."""
-    found: list[str] = []
-    if connection.dialect.name == "sqlite":
-        lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-        found += [f"file: {line}" for line in lines if line != "ok"]
-    for row in connection.execute(
-        sa.select(_run.c.id, _run.c.name, _run.c.checksum).order_by(_run.c.id)
-    ).all():
-        if row.checksum != checksum_of_run(connection, row.id):
-            found.append(f"run {row.id} ({row.name})")
-    keys = sa.select(_trial.c.run_id, _trial.c.number, _trial.c.checksum, _trial.c.readings_checksum)
-    for row in connection.execute(keys.order_by(_trial.c.run_id, _trial.c.number)).all():
-        whole, readings = checksums_of_trial(connection, row.run_id, row.number)
-        if row.checksum != whole:
-            found.append(f"run {row.run_id}: trial {row.number}")
-        if row.readings_checksum != readings:
-            found.append(f"run {row.run_id}: readings of trial {row.number}")
-    return found

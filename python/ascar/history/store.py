@@ -18,16 +18,18 @@ from ascar import __version__
 from ascar.errors import HistoryError, InputError, Refused, StudyError
 from ascar.history import codec, schema
 from ascar.history.checksum import see
-from ascar.history.conclusion import verdict_of
+from ascar.history.damage import damaged
 from ascar.history.database import Database
+from ascar.history.kinds import RunKind, RunState
 from ascar.history.latest import Latest
-from ascar.history.lock import RunLock, holder, lock_name
+from ascar.history.listing import DamagedRun, RunSummary, list_runs, process_of
+from ascar.history.lock import RunLock, lock_name
 from ascar.history.record import FORMAT, FORMAT_VERSION, run_record
-from ascar.history.run import Run, RunKind, RunState, WriteContext
-from ascar.history.seal import checksum_of_run, damaged, seal_runs
+from ascar.history.run import Run, WriteContext
+from ascar.history.seal import checksum_of_run, seal_runs
 from ascar.history.trials import RunTrials
+from ascar.history.words import OF_RUN, see_words
 from ascar.results.machine_difference import machine_difference
-from ascar.results.trial import Purpose, TrialState
 from ascar.space.document import space_to_document
 from ascar.study.file import measured_tables
 
@@ -36,44 +38,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.results.trial import Trial
-    from ascar.results.verdict import Verdict
     from ascar.space import Space
     from ascar.study import Study
 
 _run, _trial, _machine = schema.run, schema.trial, schema.machine
 # Columns of a run that an export holds as they are.
 _COPIED = ("kind", "name", "digest", "state", "objective", "seed", "text", "started_at", "finished_at")
-
-
-@dataclass(frozen=True, slots=True)
-class RunSummary:
-    """A line of the history's list.
-
-    Attributes:
-        id: the run's.
-        name: the study's.
-        state: a run that claims to be running but whose process is gone is interrupted.
-        pid: the process that runs it now, or None.
-        objective: the objective of the study.
-        started_at: ISO 8601, UTC.
-        finished_at: the same; empty while it runs.
-        counts: trials by how they ended.
-        best_score: the best usable trial's, verification left out; None where there is none.
-        verdict: the verdict of the last comparison; None while the run has not ended.
-        kind: the loop that made the run.
-    """
-
-    id: int
-    name: str
-    state: RunState
-    pid: int | None
-    objective: str
-    started_at: str
-    finished_at: str
-    counts: Mapping[TrialState, int]
-    best_score: float | None
-    verdict: Verdict | None = None
-    kind: RunKind = RunKind.STUDY
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,32 +275,23 @@ class History:
     # Reading runs.
 
     def runs(self, name: str | None = None) -> list[RunSummary]:
-        """Every run, the latest first.
+        """Every run, the latest first; damaged ones, which `listed` names, are left out.
 
         Args:
             name: only this study's.
         """
         with self._database.read() as connection:
-            rows = connection.execute(
-                sa.select(_run).where(*([_run.c.name == name] if name else [])).order_by(_run.c.id.desc())
-            ).all()
-            counts: dict[int, dict[TrialState, int]] = {}
-            compared = [purpose.value for purpose in Purpose if purpose.of_comparison]
-            usable = (_trial.c.state == TrialState.COMPLETE.value) & _trial.c.purpose.not_in(compared)
-            scores: dict[int, tuple[float | None, float | None]] = {}
-            grouped = sa.select(_trial.c.run_id, _trial.c.state, sa.func.count()).group_by(
-                _trial.c.run_id, _trial.c.state
-            )
-            for run_id, state, count in connection.execute(grouped):
-                counts.setdefault(run_id, {})[TrialState(state)] = count
-            extremes = (
-                sa.select(_trial.c.run_id, sa.func.min(_trial.c.score), sa.func.max(_trial.c.score))
-                .where(usable, _trial.c.unmet == "[]")
-                .group_by(_trial.c.run_id)
-            )
-            for run_id, low, high in connection.execute(extremes):
-                scores[run_id] = (low, high)
-        return [self._summary(row, counts.get(row.id, {}), scores.get(row.id, (None, None))) for row in rows]
+            found = list_runs(connection, self._locks, name, trials_checked=False)
+        return [one for one in found if isinstance(one, RunSummary)]
+
+    def listed(self, name: str | None = None) -> list[RunSummary | DamagedRun]:
+        """Every run, the latest first, with all its trials held against their checksums.
+
+        Args:
+            name: only this study's.
+        """
+        with self._database.read() as connection:
+            return list_runs(connection, self._locks, name, trials_checked=True)
 
     def run(self, which: int | str, kind: RunKind | None = RunKind.STUDY) -> Run:
         """A run for reading: by its id, or the latest of a name.
@@ -397,11 +358,10 @@ class History:
                     raise InputError(
                         f"run {run_id}: is not in the history; `ascar history ls` lists those that are"
                     )
-                summary = self._summary(found[run_id], {}, (None, None))
-                if summary.state is RunState.RUNNING:
-                    raise Refused(
-                        f"run {run_id} ({summary.name}): process {summary.pid} is running it; stop that first"
-                    )
+                row = found[run_id]
+                pid = process_of(row, self._locks) if row.state == RunState.RUNNING.value else None
+                if pid is not None:
+                    raise Refused(f"run {run_id} ({row.name}): process {pid} is running it; stop that first")
             connection.execute(_run.delete().where(_run.c.id.in_(wanted)))
             in_use = sa.select(_run.c.machine_id)
             connection.execute(_machine.delete().where(_machine.c.id.not_in(in_use)))
@@ -515,37 +475,15 @@ class History:
             )
         return row.id
 
-    def _summary(
-        self, row: Any, counts: Mapping[TrialState, int], scores: tuple[float | None, float | None]
-    ) -> RunSummary:
-        state = RunState(row.state)
-        pid = (
-            holder(self._locks, lock_name(row.kind, row.name, row.digest))
-            if state is RunState.RUNNING
-            else None
-        )
-        return RunSummary(
-            id=row.id,
-            name=row.name,
-            state=RunState.INTERRUPTED if state is RunState.RUNNING and pid is None else state,
-            pid=pid,
-            objective=row.objective,
-            started_at=row.started_at,
-            finished_at=row.finished_at,
-            counts=counts,
-            best_score=scores[0] if row.objective.startswith("minimize") else scores[1],
-            verdict=verdict_of(row.kind, row.outcome, f"run {row.id}"),
-            kind=RunKind(row.kind),
-        )
-
     def _open(self, run_id: int, lock: RunLock | None) -> Run:
         with self._database.read() as connection:
-            row = connection.execute(
+            row: Any = connection.execute(
                 sa.select(_run, _machine.c.description)
                 .select_from(_run.join(_machine))
                 .where(_run.c.id == run_id)
             ).one()
             where = f"history {self._database.name}: run {run_id}"
+            see_words(row._mapping, OF_RUN, where)
             see(row.checksum, checksum_of_run(connection, run_id), where)
         run = Run(
             self._database,

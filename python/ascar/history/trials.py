@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from ascar.history import codec, schema
 from ascar.history.checksum import readings_checksum, see, trial_checksum
+from ascar.history.words import OF_TRIAL, see_words
 
 if TYPE_CHECKING:
     from ascar.results.measurement import Series
@@ -99,6 +100,7 @@ class RunTrials:
         series = _by_number(_belonging(connection, _reading, wanted)) if readings else {}
         for row in rows:
             where = f"{self.where}: trial {row.number}"
+            see_words(row._mapping, OF_TRIAL, where)  # these can be named
             see(row.checksum, trial_checksum(row._mapping, metrics.get(row.number, [])), where)
             if readings:
                 see(

@@ -20,9 +20,9 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         run_id: the number of the run.
-        kind: the loop that made the run.
+        kind: the loop that made the run; null for a damaged run.
         study: the name of the study, the session or the rules' file.
-        state: the state of the run.
+        state: the state of the run; nothing else of a damaged run is listed but its name.
         pid: the process that executes the run now; null if none does.
         objective: the objective of the study.
         started_at: the start of the run: ISO 8601, UTC.
@@ -33,12 +33,13 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
         gain_relative: the gain by the last comparison; null without one, and if some scores are not above
             zero.
         difference: the difference by the last comparison, in the objective's unit; above zero is better.
+        damage: the damaged parts of the run: the run, trials, columns.
     """
 
     run_id: Count
-    kind: Literal["study", "session", "search", "learning"]
+    kind: Literal["study", "session", "search", "learning"] | None
     study: str
-    state: Literal["running", "complete", "interrupted"]
+    state: Literal["running", "complete", "interrupted", "damaged"]
     pid: Count | None
     objective: str
     started_at: str
@@ -48,6 +49,7 @@ class RunListed(msgspec.Struct, frozen=True, kw_only=True):
     verdict: VerdictKind | None
     gain_relative: float | None
     difference: float | None
+    damage: tuple[str, ...] = ()
 
 
 class HistoryLsResult(

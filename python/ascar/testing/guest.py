@@ -60,6 +60,15 @@ main() {{
 main
 """
 
+# The end of the pipe is the end of whoever holds it, also by SIGKILL: then the group, which is the kernel and
+# all its processes, is killed. The one that waits is not the kernel's child: it would not know what that is.
+_SUPERVISED = """
+pipe=$1
+shift
+( ( read -r nothing < "/proc/self/fd/$pipe"; kill -KILL 0 ) & )
+exec "$@"
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class GuestCommand:
@@ -79,7 +88,8 @@ class Guest:
 
     Its root is the host's file system, read-only, seen with the rights of the user who starts it. `/tmp`,
     `/run`, `/mnt`, `/var/tmp` and `/dev/shm` are its own and empty, its disks are `/dev/vda`, `/dev/vdb`, and
-    so on; its commands are root's. It has no network but its own loopback device. It boots in two seconds.
+    so on; its commands are root's. It has no network but its own loopback device. It boots in two seconds,
+    and ends with the process that started it, however that ends.
 
     Args:
         disks: what serves its disks.
@@ -106,6 +116,7 @@ class Guest:
         self._environment = dict(environment or {})
         self._memory_mib = memory_mib
         self._number = 0
+        self._life: int | None = None
 
     @staticmethod
     def missing() -> str | None:
@@ -173,6 +184,10 @@ class Guest:
         # What a shell starts in the background would be deaf to SIGINT.
         self.run(f"env --default-signal=INT,QUIT sh -c {shlex.quote(command)} </dev/null &")
 
+    def become(self, command: str) -> None:
+        """Let a command, such as systemd, take the place of process 1; it is the last one."""
+        self._send(f"exec {command}")
+
     def wait(self, condition: Callable[[], object], what: str, limit_s: float = 60.0) -> None:
         """Wait until a condition holds.
 
@@ -221,11 +236,22 @@ class Guest:
             *("con=null", "con0=fd:0,fd:1", "quiet"),
             *(f"virtio_uml.device={server.path}:{_BLOCK_DEVICE}" for server in self._disks),
         ]
-        with self._log.open("wb") as log:
-            # A group of its own: each process of the guest is one of the host's.
-            return subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, cwd="/"
-            )
+        pipe, self._life = os.pipe()
+        supervised = ["sh", "-c", _SUPERVISED, "sh", str(pipe), *words]
+        try:
+            with self._log.open("wb") as log:
+                # A group of its own: each process of the guest is one of the host's.
+                return subprocess.Popen(
+                    supervised,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    cwd="/",
+                    pass_fds=(pipe,),
+                )
+        finally:
+            os.close(pipe)
 
     def _send(self, command: str) -> int:
         if "\n" in command:
@@ -237,9 +263,12 @@ class Guest:
         return self._number
 
     def _kill(self) -> None:
-        if self._process.returncode is None:
+        if self._life is not None:
+            # There is a group as long as somebody waits for our end, also where the kernel has ended.
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+            os.close(self._life)
+            self._life = None
         assert self._process.stdin is not None, "it is a pipe"
         self._process.stdin.close()
 

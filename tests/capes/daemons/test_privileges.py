@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ascar.program.node_binary import find_ascard
+from preloads import preload
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 # A program that the agent starts shows its own status, again and again.
@@ -21,7 +22,7 @@ AGENT = (
 
 # By their numbers in linux/capability.h.
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, KILL, NET_ADMIN = 0, 1, 2, 3, 5, 12
-SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, SYSLOG = 19, 21, 24, 34
+SETPCAP, SYS_PTRACE, SYS_ADMIN, SYS_RESOURCE, SYSLOG = 8, 19, 21, 24, 34
 KEPT = {
     "agent": {DAC_READ_SEARCH},
     "holder": set(),
@@ -149,3 +150,22 @@ def test_processes_of_a_user_get_nothing_and_show_nothing(tmp_path, load):
         assert Path(f"/proc/{pid}/mem").stat().st_uid == 0
     finally:
         subprocess.run(["rm", "-rf", place], check=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: nobody else has securebits to set")
+@pytest.mark.parametrize("role", ["interface", "agent", "keeper"])
+def test_a_process_whose_securebits_are_not_what_was_set_does_not_go_on(system, role):
+    (own,) = status("self")
+    if SETPCAP not in capabilities(own["CapEff"]):
+        pytest.skip("root of this container may not set securebits")
+    library = preload(Path(__file__).parent / "lying_prctl.c", system.folder)
+    before = ["env", f"LD_PRELOAD={library}"]
+    if role == "keeper":
+        command = [*before, system.ascard, "keeper", "--restore", "--state-dir", system.folder / "state"]
+        process = system.start(command, "keeper")
+    else:
+        text = {"interface": KNOBS, "agent": AGENT}[role]
+        process = getattr(system, role)(text, before=before)
+    assert process.wait(60) != 0
+    (line,) = system.log("node1" if role == "agent" else role).splitlines()
+    assert "give up rights: securebits = 0x0: must be 0xe" in line

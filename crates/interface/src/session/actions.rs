@@ -92,11 +92,16 @@ impl Session {
         for key in action.set.keys() {
             self.last_change.insert(key.clone(), tick);
         }
-        self.remember();
+        let number = self.remember();
         let orders = self
             .relay
             .begin(action, targets, self.setting.current(), tick, at_once);
-        self.send_orders(orders);
+        if at_once {
+            self.send_orders(orders);
+        } else {
+            // A new start must know what nodes were asked to set.
+            self.held = Some((number, orders));
+        }
     }
 
     pub(super) fn finish(&mut self, end: Option<End>) {
@@ -116,6 +121,7 @@ impl Session {
                 );
             }
             Some(End::Failed(action, reason, undo)) => {
+                self.held = None;
                 self.audit("interface", "failed", &reason, json!({"id": action.id}));
                 self.record(&action, "failed", Some(reason.clone()), tick);
                 self.publish(
@@ -201,46 +207,15 @@ impl Session {
         self.service_level.changed(self.tick());
     }
 
-    /// The kill switch: every node is asked to put everything back, before anything is written.
+    /// The kill switch: every node is asked to put everything back, whatever the disk does.
     pub(crate) fn kill(&mut self, why: &str) {
         self.waiting.clear();
         let kill = self.new_kill(why);
         let id = kill.id.clone();
         self.switch.kill(kill);
         self.restore_with("killed", &id);
-        // Of many nodes there is much to write.
-        self.control.flush(FLUSH);
         self.remember();
-    }
-
-    /// Ends a kill.
-    ///
-    /// # Errors
-    /// Why the session stays killed.
-    pub(crate) fn revive(&mut self) -> Result<(), String> {
-        let before = self.switch.fault().map(str::to_owned);
-        let revived = self.switch.revive(&self.rest());
-        self.say_state(before.as_deref());
-        revived?;
-        // Before anything is set again: an agent puts back what is set while it takes the session for killed.
-        self.beat_at = Instant::now();
-        self.beat();
-        Ok(())
-    }
-
-    /// Sets the mode.
-    ///
-    /// # Errors
-    /// Why a less careful one is not in force.
-    pub(crate) fn set_mode(&mut self, mode: Mode) -> Result<(), String> {
-        let before = self.switch.fault().map(str::to_owned);
-        let set = self.switch.set_mode(mode, &self.rest());
-        self.say_state(before.as_deref());
-        if self.switch.mode() == mode {
-            Ok(())
-        } else {
-            set
-        }
+        self.control.flush(FLUSH);
     }
 
     /// How far the kill has come; none where the session is not killed.
@@ -261,8 +236,8 @@ impl Session {
             .kill
             .as_ref()
             .map_or(Value::Null, |kill| kill.standing(unix_s(), reach));
-        if let (Some(fault), Some(fields)) = (self.switch.fault(), standing.as_object_mut()) {
-            fields.insert("not_stored".to_owned(), json!(fault));
+        if let (Some(why), Some(fields)) = (self.switch.not_stored(), standing.as_object_mut()) {
+            fields.insert("not_stored".to_owned(), json!(why));
         }
         standing
     }

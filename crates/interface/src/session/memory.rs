@@ -11,7 +11,7 @@ use crate::clock::unix_s;
 use crate::kill::Kill;
 use crate::replay::Job;
 use crate::setting::Setting;
-use crate::state::{Content, Files, read};
+use crate::state::{Content, Files, Outcome, read};
 use crate::switch::Found;
 
 /// The parts of the state that are the session's.
@@ -40,20 +40,37 @@ impl Session {
         json!({"setting": self.setting, "workload": self.workload})
     }
 
-    /// Writes what a new start must know. What cannot be written is said, once.
-    pub(crate) fn remember(&mut self) {
-        let before = self.switch.fault().map(str::to_owned);
-        let _ = self.switch.keep(&self.rest());
-        self.say_state(before.as_deref());
-    }
-
-    /// Says what of the state could not be written; `before`: what was said already.
-    pub(crate) fn say_state(&mut self, before: Option<&str>) {
+    /// Has what a new start must know written, without waiting for the disk. Returns the draft's number.
+    pub(crate) fn remember(&mut self) -> u64 {
         self.unsaved = false;
         self.saved_at = Instant::now();
+        let draft = self.switch.draft(&self.rest());
+        let number = draft.number;
+        self.states.send(draft);
+        number
+    }
+
+    /// A state was written, or could not be: that is said, once. What waited for it goes on.
+    pub(super) fn take_outcome(&mut self, outcome: Outcome) {
+        let before = self.switch.fault().map(str::to_owned);
+        let number = outcome.number;
+        let ended = self.switch.kept(outcome);
         match self.switch.fault() {
-            Some(fault) if before != Some(fault) => LOG.line(format_args!("state {fault}")),
+            Some(fault) if before.as_deref() != Some(fault) => {
+                LOG.line(format_args!("state {fault}"));
+            }
             _ => {}
+        }
+        // It is tried again.
+        self.unsaved |= self.switch.fault().is_some();
+        if let Some((_, orders)) = self.held.take_if(|it| it.0 <= number) {
+            self.send_orders(orders);
+        }
+        if self.switch.is_draft_due() {
+            self.remember();
+        }
+        for one in ended {
+            self.answer(one);
         }
     }
 
@@ -87,6 +104,10 @@ impl Session {
             self.switch.kill = Some(self.new_kill("killed before the interface was started"));
         }
         self.remember();
+        // Nothing has begun yet that would wait for the disk as well.
+        if let Ok(outcome) = self.states.outcomes.recv() {
+            self.take_outcome(outcome);
+        }
         if self.switch.fault().is_none() {
             Files::beside(&self.config.database).forget_former();
         }

@@ -1,6 +1,7 @@
 //! The interface's loop: messages in, ticks closed, stored and published, actions judged and relayed.
 
 mod actions;
+mod asked;
 mod channel;
 mod inbox;
 mod memory;
@@ -19,6 +20,7 @@ use ascar_messaging::{Fault, Message, limits};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use asked::Asked;
 use channel::Channel;
 use told::Told;
 
@@ -35,7 +37,7 @@ use crate::prometheus::{Page, Text};
 use crate::relay::{Action, End, Order, Relay};
 use crate::replay::{Job, Record, Report, Writer};
 use crate::setting::{Setting, Values};
-use crate::state::Files;
+use crate::state::{Files, Slots, StateWriter};
 use crate::switch::Switch;
 use crate::ticks::{Row, Taken, Tick, Ticks};
 
@@ -114,7 +116,12 @@ pub struct Session {
     pub(crate) checker: Checker,
     pub(crate) relay: Relay,
     pub(crate) service_level: ServiceLevel,
-    pub(crate) switch: Switch<Files>,
+    pub(crate) switch: Switch,
+    states: StateWriter,
+    /// What people asked of the switch, until it is on disk; by the ticket.
+    asked: BTreeMap<u64, Asked>,
+    /// Orders of an action, until the draft of this number is written.
+    held: Option<(u64, Vec<Order>)>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     clock: Clock,
@@ -147,7 +154,8 @@ impl Session {
         let files = Files::beside(&config.database);
         let former = memory::former(&files);
         let is_right = |rest: &Value| memory::parts(rest).is_some();
-        let (switch, found) = Switch::start(files, config.mode, former, is_right);
+        let (slots, recalled) = Slots::open(files, config.mode);
+        let (switch, found) = Switch::start(recalled, config.mode, former, is_right);
         let interval = Duration::from_secs_f64(config.interval_s);
         let clock = Clock::start(interval, last);
         let now = Instant::now();
@@ -180,6 +188,9 @@ impl Session {
             relay: Relay::new(config.rollout.clone(), patience_ticks),
             service_level: ServiceLevel::new(config.guard().limits()),
             switch,
+            states: StateWriter::start(slots).map_err(Fault)?,
+            asked: BTreeMap::new(),
+            held: None,
             writer,
             reader: Reader::start().map_err(Fault)?,
             clock,
@@ -220,6 +231,7 @@ impl Session {
         if self.unsaved {
             self.remember();
         }
+        self.states.stop();
         self.writer.stop();
         self.hear_threads();
         self.control.flush(Duration::from_secs(2));
@@ -243,8 +255,11 @@ impl Session {
         }
     }
 
-    /// What the writer and the reader have to tell.
+    /// What the writers and the reader have to tell.
     fn hear_threads(&mut self) {
+        while let Ok(outcome) = self.states.outcomes.try_recv() {
+            self.take_outcome(outcome);
+        }
         while let Ok(report) = self.writer.reports.try_recv() {
             match report {
                 Report::Stored(records) => {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Content, Disk};
+use super::{Content, Disk, Failure};
 
 /// Longest state that is read.
 const BYTES_MAX: u64 = 256 << 20;
@@ -64,9 +64,9 @@ impl Disk for Files {
         read(&self.slot(slot))
     }
 
-    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), String> {
+    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), Failure> {
         let draft = self.path("draft");
-        let write = || -> std::io::Result<()> {
+        let prepare = || -> std::io::Result<()> {
             let mut file = OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -75,13 +75,17 @@ impl Disk for Files {
                 .open(&draft)?;
             file.write_all(bytes)?;
             file.sync_all()?;
-            std::fs::rename(&draft, self.slot(slot))?;
-            self.sync_folder()
+            std::fs::rename(&draft, self.slot(slot))
         };
-        write().map_err(|error| {
+        let failure = |error: std::io::Error, is_done_perhaps| Failure {
+            why: error.to_string(),
+            is_done_perhaps,
+        };
+        prepare().map_err(|error| {
             let _ = std::fs::remove_file(&draft);
-            error.to_string()
-        })
+            failure(error, false)
+        })?;
+        self.sync_folder().map_err(|error| failure(error, true))
     }
 
     fn spoil(&mut self, slot: usize) -> Result<(), String> {

@@ -4,10 +4,16 @@
 //! loss of power leaves both slots readable: one that is not readable is damaged, and may have said that the session
 //! is killed. So a session is killed unless everything that is there can be read ([`Slots::open`]), and a kill that
 //! cannot be written makes a slot unreadable ([`Slots::keep`]).
+//!
+//! A disk may take minutes for a write, so that a thread of its own waits for it ([`StateWriter`]).
 
 mod files;
+mod writer;
 
 pub use self::files::{Files, read};
+pub use self::writer::{Outcome, StateWriter};
+
+use crate::config::Mode;
 
 /// How many slots there are.
 pub const SLOTS: usize = 2;
@@ -26,15 +32,44 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
+/// A write that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Why.
+    pub why: String,
+    /// The slot may have what was written all the same; otherwise it is as it was.
+    pub is_done_perhaps: bool,
+}
+
+/// How careful a new start is with a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caution {
+    /// It does nothing.
+    pub killed: bool,
+    /// What it does otherwise.
+    pub mode: Mode,
+}
+
+/// A state that is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Later ones have a higher number, and say all that is to be said.
+    pub number: u64,
+    /// The state.
+    pub text: String,
+    /// What it means for a new start.
+    pub caution: Caution,
+}
+
 /// Where the slots lie.
 pub trait Disk {
     /// What is in a slot.
     fn read(&self, slot: usize) -> Content;
-    /// Replaces a slot; it is on the device when this returns. A write that fails leaves the slot as it was.
+    /// Replaces a slot as a whole; it is on the device when this returns.
     ///
     /// # Errors
-    /// Why it could not be written.
-    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), String>;
+    /// Why it could not be written, and whether it may be written all the same.
+    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), Failure>;
     /// Makes a slot unreadable; this needs no space.
     ///
     /// # Errors
@@ -61,11 +96,13 @@ pub struct Slots<D> {
     generation: Option<u64>,
     /// What was written last, where that is on the device.
     written: Option<String>,
+    /// The least careful mode that a new start may begin in.
+    mode: Mode,
 }
 
 impl<D: Disk> Slots<D> {
-    /// Reads the slots.
-    pub fn open(disk: D) -> (Self, Recalled) {
+    /// Reads the slots. `mode`: a new start begins in no less careful one.
+    pub fn open(disk: D, mode: Mode) -> (Self, Recalled) {
         let found: Vec<Content> = (0..SLOTS).map(|slot| disk.read(slot)).collect();
         let mut newest: Option<(u64, String)> = None;
         let mut damage = Vec::new();
@@ -102,6 +139,7 @@ impl<D: Disk> Slots<D> {
             disk,
             generation,
             written: None,
+            mode,
         };
         (slots, recalled)
     }
@@ -116,38 +154,45 @@ impl<D: Disk> Slots<D> {
         self.disk
     }
 
-    /// Writes a state. Where it says that the session is killed and cannot be written, a slot is made unreadable
-    /// instead, so that the next start is killed all the same.
+    /// Writes a state. Where it makes a new start more careful and cannot be written, a slot is made unreadable instead:
+    /// the next start is killed all the same.
     ///
     /// # Errors
     /// Why it could not be written, and what the next start will take it for.
-    pub fn keep(&mut self, text: &str, killed: bool) -> Result<(), String> {
+    pub fn keep(&mut self, draft: &Draft) -> Result<(), String> {
+        let Draft { text, caution, .. } = draft;
         if self.written.as_deref() == Some(text) {
             return Ok(());
         }
         let next = self.generation.map_or(0, |it| it + 1);
         let slot = slot_of(next);
-        match self.disk.write(slot, &encode(next, text)) {
+        let Failure {
+            why,
+            is_done_perhaps,
+        } = match self.disk.write(slot, &encode(next, text)) {
             Ok(()) => {
                 self.generation = Some(next);
-                self.written = Some(text.to_owned());
-                Ok(())
+                self.written = Some(text.clone());
+                self.mode = caution.mode;
+                return Ok(());
             }
-            Err(error) => {
-                // A write that failed may have been done all the same.
-                self.written = None;
-                let error = format!("{}: {error}", self.disk.name(slot));
-                if !killed {
-                    return Err(error);
-                }
-                let spoilt = self.disk.spoil(slot);
-                match spoilt.or_else(|_| self.disk.spoil(slot_of(next + 1))) {
-                    Ok(()) => Err(format!("{error}: an unreadable state stands for the kill")),
-                    Err(again) => Err(format!(
-                        "{error}; {again}: a new start will not know of the kill"
-                    )),
-                }
+            Err(failure) => failure,
+        };
+        self.written = None;
+        let error = format!("{}: {why}", self.disk.name(slot));
+        let is_more_careful = caution.killed || caution.mode < self.mode;
+        if !is_more_careful {
+            if is_done_perhaps {
+                self.mode = self.mode.max(caution.mode);
             }
+            return Err(error);
+        }
+        let spoilt = self.disk.spoil(slot);
+        match spoilt.or_else(|_| self.disk.spoil(slot_of(next + 1))) {
+            Ok(()) => Err(format!("{error}: an unreadable state stands for the kill")),
+            Err(again) => Err(format!(
+                "{error}; {again}: a new start will not know of the kill"
+            )),
         }
     }
 }

@@ -5,6 +5,8 @@ use super::*;
 struct Memory {
     slots: [Content; SLOTS],
     full: bool,
+    /// A write that fails is done all the same.
+    is_done_perhaps: bool,
 }
 
 impl Disk for Memory {
@@ -12,9 +14,12 @@ impl Disk for Memory {
         self.slots[slot].clone()
     }
 
-    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), String> {
+    fn write(&mut self, slot: usize, bytes: &[u8]) -> Result<(), Failure> {
         if self.full {
-            return Err("no space left".to_owned());
+            return Err(Failure {
+                why: "no space left".to_owned(),
+                is_done_perhaps: self.is_done_perhaps,
+            });
         }
         self.slots[slot] = Content::Bytes(bytes.to_vec());
         Ok(())
@@ -34,26 +39,40 @@ fn empty() -> Memory {
     Memory {
         slots: [Content::Missing, Content::Missing],
         full: false,
+        is_done_perhaps: false,
+    }
+}
+
+fn open<D: Disk>(disk: D) -> (Slots<D>, Recalled) {
+    Slots::open(disk, Mode::Observe)
+}
+
+fn draft(text: &str, killed: bool) -> Draft {
+    let mode = Mode::Observe;
+    Draft {
+        number: 0,
+        text: text.to_owned(),
+        caution: Caution { killed, mode },
     }
 }
 
 fn after(states: &[&str]) -> Memory {
-    let (mut slots, _) = Slots::open(empty());
+    let (mut slots, _) = open(empty());
     for state in states {
-        slots.keep(state, false).unwrap();
+        slots.keep(&draft(state, false)).unwrap();
     }
     slots.disk
 }
 
 #[test]
 fn the_newest_state_is_recalled() {
-    assert_eq!(Slots::open(empty()).1, Recalled::default());
+    assert_eq!(open(empty()).1, Recalled::default());
     for (states, expected) in [
         (vec!["a"], "a"),
         (vec!["a", "b"], "b"),
         (vec!["a", "b", "c"], "c"),
     ] {
-        let (_, found) = Slots::open(after(&states));
+        let (_, found) = open(after(&states));
         assert_eq!(found.text.as_deref(), Some(expected));
         assert_eq!(found.damage, None);
     }
@@ -81,7 +100,7 @@ fn whatever_is_damaged_is_told() {
         for content in damaged {
             let mut disk = whole.clone();
             disk.slots[slot] = content.clone();
-            let (_, found) = Slots::open(disk);
+            let (_, found) = open(disk);
             assert!(found.damage.is_some(), "{slot}: {content:?}");
             // What is left of the session is not lost.
             assert!(found.text.is_some(), "{slot}: {content:?}");
@@ -92,18 +111,18 @@ fn whatever_is_damaged_is_told() {
 #[test]
 fn a_kill_that_cannot_be_written_leaves_no_readable_state() {
     for count in 1..4 {
-        let (mut slots, _) = Slots::open(after(&["a", "b", "c"][..count]));
+        let (mut slots, _) = open(after(&["a", "b", "c"][..count]));
         slots.disk.full = true;
         // Other states may be lost.
-        assert!(slots.keep("setting", false).is_err());
-        assert_eq!(Slots::open(slots.disk.clone()).1.damage, None);
-        let told = slots.keep("killed", true).unwrap_err();
+        assert!(slots.keep(&draft("setting", false)).is_err());
+        assert_eq!(open(slots.disk.clone()).1.damage, None);
+        let told = slots.keep(&draft("killed", true)).unwrap_err();
         assert!(told.contains("stands for the kill"), "{told}");
-        assert!(Slots::open(slots.disk.clone()).1.damage.is_some());
+        assert!(open(slots.disk.clone()).1.damage.is_some());
         // With space again everything is as it should be.
         slots.disk.full = false;
-        slots.keep("killed", true).unwrap();
-        assert_eq!(Slots::open(slots.disk).1.text.as_deref(), Some("killed"));
+        slots.keep(&draft("killed", true)).unwrap();
+        assert_eq!(open(slots.disk).1.text.as_deref(), Some("killed"));
     }
 }
 
@@ -114,11 +133,11 @@ fn files_are_written_for_their_owner_alone_and_read_again() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     let database = folder.join("replay.sqlite");
-    let (mut slots, found) = Slots::open(Files::beside(&database));
+    let (mut slots, found) = open(Files::beside(&database));
     assert_eq!(found, Recalled::default());
-    slots.keep("a", false).unwrap();
-    slots.keep("b", false).unwrap();
-    let (mut slots, found) = Slots::open(Files::beside(&database));
+    slots.keep(&draft("a", false)).unwrap();
+    slots.keep(&draft("b", false)).unwrap();
+    let (mut slots, found) = open(Files::beside(&database));
     assert_eq!(found.text.as_deref(), Some("b"));
     let mode = |slot| {
         std::fs::metadata(slots.disk.name(slot))
@@ -128,7 +147,7 @@ fn files_are_written_for_their_owner_alone_and_read_again() {
     };
     assert_eq!([mode(0) & 0o777, mode(1) & 0o777], [0o600, 0o600]);
     slots.disk.spoil(0).unwrap();
-    let (_, found) = Slots::open(Files::beside(&database));
+    let (_, found) = open(Files::beside(&database));
     assert!(
         found
             .damage
@@ -136,4 +155,89 @@ fn files_are_written_for_their_owner_alone_and_read_again() {
             .contains("replay.sqlite.state.0: is damaged")
     );
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_mode_that_may_be_written_all_the_same_counts_as_written() {
+    let mode = |text: &str, mode| Draft {
+        caution: Caution {
+            killed: false,
+            mode,
+        },
+        ..draft(text, false)
+    };
+    for (is_done_perhaps, spoils) in [(false, false), (true, true)] {
+        let (mut slots, _) = open(after(&["observe"]));
+        slots.disk.full = true;
+        slots.disk.is_done_perhaps = is_done_perhaps;
+        let automatic = mode("automatic", Mode::Automatic);
+        assert!(slots.keep(&automatic).is_err());
+        assert_eq!(open(slots.disk.clone()).1.damage, None);
+        // What is in force then: where the other may be on disk, a new start must not find it.
+        assert!(slots.keep(&mode("observe", Mode::Observe)).is_err());
+        assert_eq!(open(slots.disk.clone()).1.damage.is_some(), spoils);
+    }
+}
+
+/// A disk that waits until it is allowed to go on, and tells what it wrote.
+struct Slow {
+    go_on: std::sync::mpsc::Receiver<()>,
+    written: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Disk for Slow {
+    fn read(&self, _slot: usize) -> Content {
+        Content::Missing
+    }
+
+    fn write(&mut self, _slot: usize, bytes: &[u8]) -> Result<(), Failure> {
+        self.go_on.recv().unwrap();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let state = text.split('\n').nth(1).unwrap().to_owned();
+        self.written.lock().unwrap().push(state);
+        Ok(())
+    }
+
+    fn spoil(&mut self, _slot: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn name(&self, slot: usize) -> String {
+        slot.to_string()
+    }
+}
+
+#[test]
+fn nobody_waits_for_the_disk_and_of_several_states_the_newest_is_written() {
+    let (allow, go_on) = std::sync::mpsc::channel();
+    let written = std::sync::Arc::default();
+    let disk = Slow {
+        go_on,
+        written: std::sync::Arc::clone(&written),
+    };
+    let mut writer = StateWriter::start(open(disk).0).unwrap();
+    let mut send = |number: u64| {
+        writer.send(Draft {
+            number,
+            ..draft(&format!("state {number}"), false)
+        });
+    };
+    // None of these returns later than at once, for the disk has not been allowed anything yet.
+    (1..1000).for_each(&mut send);
+    allow.send(()).unwrap();
+    // The thread may have begun with any of them, but not with more than one.
+    let first = writer.outcomes.recv().unwrap().number;
+    allow.send(()).unwrap();
+    if first < 999 {
+        assert_eq!(writer.outcomes.recv().unwrap().number, 999);
+    }
+    // What is handed over last is written before the end.
+    writer.send(Draft {
+        number: 1000,
+        ..draft("last", false)
+    });
+    allow.send(()).unwrap();
+    writer.stop();
+    assert_eq!(writer.outcomes.try_iter().last().unwrap().number, 1000);
+    assert_eq!(written.lock().unwrap().last().unwrap(), "last");
 }

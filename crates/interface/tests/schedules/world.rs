@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use ascar_agent::contact::RESTORE_LIMIT;
 use ascar_interface::config::Mode;
 use ascar_interface::kill::Kill;
-use ascar_interface::state::Content;
-use ascar_interface::switch::Switch;
+use ascar_interface::state::{Content, Outcome};
+use ascar_interface::switch::{Deed, Ended, Switch};
 use ascar_random::Random;
 use serde_json::{Value, json};
 
-use crate::disk::Slots;
+use crate::disk::{Contents, Thread};
 use crate::node::{Node, Request};
 
 pub const NODES: usize = 2;
@@ -47,8 +47,16 @@ enum Event {
     Tick(usize),
     Look(usize),
     Work(usize, u32),
+    /// The disk ends a write of this run of the interface.
+    Written(u32),
     Fault,
     Act,
+}
+
+/// A running interface.
+pub struct Interface {
+    pub switch: Switch,
+    pub thread: Thread,
 }
 
 pub struct World {
@@ -56,18 +64,28 @@ pub struct World {
     pub now: u64,
     serial: u64,
     events: BTreeMap<(u64, u64), Event>,
-    pub switch: Option<Switch<Slots>>,
+    pub interface: Option<Interface>,
+    /// Of the interface's process.
+    run: u32,
     /// Of an interface that is down.
-    pub disk: Option<Slots>,
+    pub disk: Option<Contents>,
     pub up_at: u64,
+    /// Until then the disk takes its time.
+    pub slow_until: u64,
     pub nodes: Vec<Node>,
     pub cut_until: u64,
     pub clock_off_s: f64,
     loss: f64,
     /// Since when the session is killed, by operators' doing and by damage.
     killed_at: Option<u64>,
-    /// What operators chose, and what could not be chosen.
+    /// Of the first draft of that kill, until an answer about it has come: it may be lost with the interface.
+    unkept: Option<u64>,
+    /// The session may be revived by a deed that was begun, and not answered, before the interface died.
+    may_be_revived: bool,
+    /// The least careful mode that operators chose, and were told of.
     chosen: Mode,
+    /// What they have not been told of yet, by the ticket.
+    asked: BTreeMap<u64, Deed>,
     asked_at: BTreeMap<String, u64>,
 }
 
@@ -75,24 +93,25 @@ impl World {
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let loss = [0.0, 0.1, 0.3][random.below(3) as usize];
-        let disk = Slots {
-            contents: [Content::Missing, Content::Missing],
-            full: false,
-        };
         let mut world = Self {
             random,
             now: 0,
             serial: 0,
             events: BTreeMap::new(),
-            switch: None,
-            disk: Some(disk),
+            interface: None,
+            run: 0,
+            disk: Some(Contents::new()),
             up_at: 0,
+            slow_until: 0,
             nodes: (0..NODES).map(|_| Node::new()).collect(),
             cut_until: 0,
             clock_off_s: 0.0,
             loss,
             killed_at: None,
+            unkept: None,
+            may_be_revived: false,
             chosen: Mode::Automatic,
+            asked: BTreeMap::new(),
             asked_at: BTreeMap::new(),
         };
         world.start_interface();
@@ -112,16 +131,17 @@ impl World {
         while let Some(((at, _), event)) = self.events.pop_first() {
             self.now = at;
             self.step(event);
-            let is_settled = self.switch.as_ref().is_some_and(|switch| {
-                let kill = switch.kill.as_ref();
-                kill.is_none_or(|it| it.unconfirmed().next().is_none())
+            let is_settled = self.interface.as_ref().is_some_and(|it| {
+                let kill = it.switch.kill.as_ref();
+                let is_confirmed = kill.is_none_or(|it| it.unconfirmed().next().is_none());
+                is_confirmed && it.switch.not_stored().is_none()
             });
-            if is_settled && self.now >= END + BOUND {
+            if is_settled && self.asked.is_empty() && self.now >= END + BOUND {
                 return;
             }
             assert!(
                 self.now < END + CALM,
-                "rule 5: a node does not confirm the kill"
+                "rule 5: a node does not confirm the kill, or it is never on disk"
             );
         }
     }
@@ -160,9 +180,10 @@ impl World {
     fn step(&mut self, event: Event) {
         match event {
             Event::Beat => {
-                if self.switch.is_none() && (self.now >= self.up_at || self.is_calm()) {
+                if self.interface.is_none() && (self.now >= self.up_at || self.is_calm()) {
                     self.start_interface();
                 }
+                self.retry();
                 self.beat();
                 self.after(BEAT, Event::Beat);
             }
@@ -181,6 +202,8 @@ impl World {
             }
             Event::ToInterface(node, message) => self.hear(node, &message),
             Event::Work(node, run) => self.work(node, run),
+            Event::Written(run) if run == self.run => self.take_outcome(),
+            Event::Written(_) => {}
             Event::Fault if self.is_calm() => {}
             Event::Fault => {
                 self.fault();
@@ -202,13 +225,19 @@ impl World {
         json!({"setting": {"x": 1}})
     }
 
+    fn read(disk: Contents) -> (Switch, Thread, Option<String>) {
+        let is_right = |rest: &Value| rest.get("setting").is_some();
+        let (thread, recalled) = Thread::start(disk);
+        let (switch, found) = Switch::start(recalled, Mode::Automatic, None, is_right);
+        (switch, thread, found.damage)
+    }
+
     fn start_interface(&mut self) {
         let disk = self.disk.take().expect("it is down");
         let is_new = disk.contents == [Content::Missing, Content::Missing];
-        let is_right = |rest: &Value| rest.get("setting").is_some();
-        let (mut switch, found) = Switch::start(disk, Mode::Automatic, None, is_right);
-        assert!(!is_new || found.damage.is_none());
-        if let Some(damage) = &found.damage {
+        let (mut switch, thread, damage) = Self::read(disk);
+        assert!(!is_new || damage.is_none());
+        if let Some(damage) = &damage {
             let kill = self.new_kill(damage);
             switch.kill(kill);
             // Nobody pulled it: it stays pulled all the same.
@@ -216,9 +245,123 @@ impl World {
         } else if switch.killed() && switch.kill.is_none() {
             switch.kill = Some(self.new_kill("before"));
         }
-        let _ = switch.keep(&Self::rest());
-        self.switch = Some(switch);
+        if self.may_be_revived && !switch.killed() {
+            self.killed_at = None;
+        }
+        self.may_be_revived = false;
+        self.run += 1;
+        self.interface = Some(Interface { switch, thread });
+        self.remember();
+        // A start waits for the disk.
+        self.take_outcome();
         self.check_interface();
+    }
+
+    /// The interface dies: what was neither on disk nor told may be so or not.
+    pub fn forget(&mut self, switch: &Switch) {
+        for deed in std::mem::take(&mut self.asked).into_values() {
+            match deed {
+                Deed::Mode(mode) => self.chosen = self.chosen.max(mode),
+                Deed::Revive => self.may_be_revived = true,
+            }
+        }
+        self.may_be_revived |= switch.killed() && self.unkept.is_some();
+        self.unkept = None;
+    }
+
+    /// Hands the state to the thread that writes. Returns the draft's number.
+    fn remember(&mut self) -> u64 {
+        let interface = self.interface.as_mut().expect("it runs");
+        let draft = interface.switch.draft(&Self::rest());
+        let number = draft.number;
+        interface.thread.waiting = Some(draft);
+        self.begin_write();
+        number
+    }
+
+    fn begin_write(&mut self) {
+        if !self.interface.as_mut().is_some_and(|it| it.thread.begin()) {
+            return;
+        }
+        let wait = match self.is_calm() {
+            true => 1,
+            false => self.slow_until.saturating_sub(self.now) + 1 + self.random.below(50),
+        };
+        self.after(wait, Event::Written(self.run));
+    }
+
+    /// What could not be written is written later.
+    fn retry(&mut self) {
+        let is_calm = self.is_calm();
+        let Some(interface) = &mut self.interface else {
+            return;
+        };
+        let disk = interface.thread.slots.disk();
+        if is_calm {
+            disk.full = false;
+            disk.failing = None;
+        }
+        if interface.switch.fault().is_some() {
+            self.remember();
+        }
+    }
+
+    /// The disk has ended a write, and the interface hears of it.
+    fn take_outcome(&mut self) {
+        let Some(interface) = self.interface.as_mut() else {
+            return;
+        };
+        if interface.thread.writing.is_none() {
+            return;
+        }
+        let outcome = interface.thread.end();
+        let Outcome { number, .. } = outcome;
+        let ended = interface.switch.kept(outcome);
+        if self.unkept.is_some_and(|it| it <= number) {
+            self.unkept = None;
+        }
+        if interface.switch.is_draft_due() {
+            self.remember();
+        }
+        self.begin_write();
+        for one in &ended {
+            self.hear_end(one);
+        }
+        self.check_disk(&ended);
+        self.check_interface();
+    }
+
+    /// Operators hear what has come of a deed.
+    fn hear_end(&mut self, ended: &Ended) {
+        self.asked.remove(&ended.ticket);
+        match (ended.deed, &ended.done) {
+            (_, Err(_)) => {}
+            (Deed::Mode(mode), Ok(())) => self.chosen = mode,
+            (Deed::Revive, Ok(())) => {
+                self.killed_at = None;
+                self.beat();
+            }
+        }
+    }
+
+    /// What was told as done outlives the interface.
+    fn check_disk(&mut self, ended: &[Ended]) {
+        let interface = self.interface.as_mut().expect("it runs");
+        let (again, ..) = Self::read(interface.thread.slots.disk().clone());
+        let switch = &interface.switch;
+        assert!(
+            !switch.killed() || switch.not_stored().is_some() || again.killed(),
+            "rule 6: the kill counts as on disk"
+        );
+        let is_wanted = |deed: &Deed| matches!(deed, Deed::Mode(_));
+        if !self.asked.values().any(is_wanted) {
+            assert!(
+                again.mode() <= self.chosen,
+                "rule 6: {:?} after a new start, where {:?} was told: {ended:?}",
+                again.mode(),
+                self.chosen
+            );
+        }
     }
 
     fn new_kill(&mut self, why: &str) -> Kill {
@@ -231,7 +374,7 @@ impl World {
     }
 
     fn beat(&mut self) {
-        let Some(switch) = &self.switch else {
+        let Some(Interface { switch, .. }) = &self.interface else {
             return;
         };
         let killed = switch.killed();
@@ -249,7 +392,7 @@ impl World {
     }
 
     fn hear(&mut self, node: usize, message: &Message) {
-        let Some(switch) = &mut self.switch else {
+        let Some(Interface { switch, .. }) = &mut self.interface else {
             return;
         };
         let Some(kill) = &mut switch.kill else {
@@ -266,7 +409,7 @@ impl World {
             _ => false,
         };
         if is_new {
-            let _ = switch.keep(&Self::rest());
+            self.remember();
         }
         if let Some(id) = order {
             self.tell(node, Message::Restore(id));
@@ -276,50 +419,59 @@ impl World {
 
     /// What operators and the learner do.
     fn act(&mut self) {
-        let Some(mut switch) = self.switch.take() else {
+        if self.interface.is_none() {
             return;
-        };
+        }
         let draw = self.random.below(100);
-        let mut orders = None;
-        let mut is_revived = false;
         match draw {
-            0..12 => {
-                let kill = self.new_kill("by hand");
-                orders = Some(Message::Restore(kill.id.clone()));
-                switch.kill(kill);
-                let _ = switch.keep(&Self::rest());
-                self.killed_at.get_or_insert(self.now);
-            }
-            12..20 => {
-                is_revived = switch.revive(&Self::rest()).is_ok();
-                if is_revived {
-                    self.killed_at = None;
-                }
-            }
+            0..12 => self.pull(),
+            12..20 => self.want(Deed::Revive),
             20..32 => {
                 let mode = [Mode::Observe, Mode::Approve, Mode::Automatic][(draw % 3) as usize];
-                let chosen = switch.set_mode(mode, &Self::rest()).is_ok();
-                self.chosen = if chosen { mode } else { self.chosen.min(mode) };
+                self.want(Deed::Mode(mode));
             }
-            _ if !switch.killed() && switch.mode() == Mode::Automatic => {
-                orders = Some(Message::Set);
-            }
-            _ => {}
+            _ => self.set(),
         }
-        self.switch = Some(switch);
         self.check_interface();
-        if is_revived {
-            self.beat();
+    }
+
+    /// The order goes to the nodes whatever the disk does.
+    fn pull(&mut self) {
+        let kill = self.new_kill("by hand");
+        let order = Message::Restore(kill.id.clone());
+        let interface = self.interface.as_mut().expect("it runs");
+        interface.switch.kill(kill);
+        let number = self.remember();
+        let is_revived = self.asked.values().any(|it| *it == Deed::Revive);
+        if self.killed_at.is_none() || is_revived {
+            self.unkept = Some(number);
         }
-        if let Some(order) = orders {
-            for node in 0..NODES {
-                self.tell(node, order.clone());
-            }
+        self.killed_at.get_or_insert(self.now);
+        self.tell_all(&order);
+    }
+
+    fn want(&mut self, deed: Deed) {
+        let interface = self.interface.as_mut().expect("it runs");
+        let ticket = interface.switch.want(deed);
+        self.asked.insert(ticket, deed);
+        self.remember();
+    }
+
+    fn set(&mut self) {
+        let interface = self.interface.as_ref().expect("it runs");
+        if !interface.switch.killed() && interface.switch.mode() == Mode::Automatic {
+            self.tell_all(&Message::Set);
+        }
+    }
+
+    fn tell_all(&mut self, order: &Message) {
+        for node in 0..NODES {
+            self.tell(node, order.clone());
         }
     }
 
     fn check_interface(&self) {
-        let Some(switch) = &self.switch else {
+        let Some(Interface { switch, .. }) = &self.interface else {
             return;
         };
         assert!(

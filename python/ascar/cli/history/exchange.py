@@ -68,11 +68,14 @@ def export(
 def _readable(history: History) -> tuple[list[int], dict[int, str]]:
     """The runs that can be read, and why the others cannot."""
     from ascar.errors import AscarError
-    from ascar.history import RunKind
+    from ascar.history import DamagedRun, RunKind
 
     ids: list[int] = []
     left_out: dict[int, str] = {}
-    for summary in history.runs():
+    for summary in history.listed():
+        if isinstance(summary, DamagedRun):
+            left_out[summary.id] = f"damaged: {'; '.join(summary.damage)}"
+            continue
         try:
             run = history.run(summary.id, None)
             _ = run.space, run.trials(readings=False), run.conclusion()

@@ -12,7 +12,7 @@ from ascar.cli.options import Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.history import RunSummary
+    from ascar.history import DamagedRun, RunSummary
     from ascar.results.history import RunListed
 
 EXAMPLES = examples("ascar history ls", "ascar history ls mailserver")
@@ -25,14 +25,17 @@ def ls(
     ] = None,
     json: Json = False,
 ) -> int:
-    """List every run of a study, a session or a search for rules, the latest first."""
+    """List every run of a study, a session or a search for rules, the latest first.
+
+    A run that is not as it was written is listed as damaged, with its damaged trials and columns.
+    """
     from ascar.cli.output import emit, people
     from ascar.errors import InputError
     from ascar.history import History
     from ascar.results.history import HistoryLsResult
 
     with History.existing() as history:
-        runs = history.runs(study)
+        runs = history.listed(study)
         if study is not None and not runs:
             history.run(study, None)  # says which there are
             raise InputError(
@@ -47,9 +50,27 @@ def ls(
     return 0
 
 
-def _listed(run: RunSummary) -> RunListed:
+def _listed(run: RunSummary | DamagedRun) -> RunListed:
+    from ascar.history import DamagedRun
     from ascar.results.history import RunListed
 
+    if isinstance(run, DamagedRun):
+        return RunListed(
+            run_id=run.id,
+            kind=None,
+            study=run.name,
+            state="damaged",
+            pid=None,
+            objective="",
+            started_at="",
+            finished_at=None,
+            counts={},
+            best_score=None,
+            verdict=None,
+            gain_relative=None,
+            difference=None,
+            damage=run.damage,
+        )
     return RunListed(
         run_id=run.id,
         kind=run.kind.value,
@@ -67,9 +88,10 @@ def _listed(run: RunSummary) -> RunListed:
     )
 
 
-def _table(runs: Sequence[RunSummary]):
+def _table(runs: Sequence[RunSummary | DamagedRun]):
     from rich.table import Table
 
+    from ascar.history import DamagedRun
     from ascar.render import number
     from ascar.results.trial import TrialState
 
@@ -81,6 +103,9 @@ def _table(runs: Sequence[RunSummary]):
     ):
         table.add_column(heading, justify="right" if heading in right else "left")
     for run in runs:
+        if isinstance(run, DamagedRun):
+            table.add_row(str(run.id), "", run.name, "damaged", *[""] * 5, _in_short(run))
+            continue
         failed = run.counts.get(TrialState.FAILED, 0) + run.counts.get(TrialState.QUARANTINED, 0)
         state = run.state.value if run.pid is None else f"{run.state.value} (process {run.pid})"
         started = run.started_at[:19].replace("T", " ")
@@ -98,6 +123,12 @@ def _table(runs: Sequence[RunSummary]):
             run.objective,
         )
     return table
+
+
+def _in_short(run: DamagedRun) -> str:
+    """The first damage, and how many more there are."""
+    more = len(run.damage) - 1
+    return run.damage[0] if not more else f"{run.damage[0]}, and {more} more (`ascar history check`)"
 
 
 def _verdict(run: RunSummary) -> str:

@@ -1,0 +1,156 @@
+//! Journals whose keepers are dead.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use super::Journal;
+use super::alone::{Alone, is_own};
+use super::entries::Entries;
+use super::file::JournalFile;
+use super::line::{complete_length, parse_header};
+use crate::fault::{Doing, Fault, Result};
+
+/// Largest journal that is read: far above what a year-long study writes.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// How long to wait for a keeper that has been killed and is not gone yet.
+const DEATH_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A journal whose keeper is dead.
+#[derive(Debug)]
+pub struct Stale {
+    /// The journal, locked by us.
+    pub journal: Journal,
+    /// Whether its changes are meant to stay.
+    pub held: bool,
+}
+
+/// Finds the journals of dead keepers, newest first: changes are undone in the reverse order of their making.
+/// Files that cannot be understood come back as faults; they are left where they are.
+pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
+    let doing = format!("read {}", directory.display());
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).doing(&doing)? {
+        let path = entry.doing(&doing)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "jsonl")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths
+        .into_iter()
+        .rev()
+        .filter_map(|path| load(directory, path).transpose())
+        .collect())
+}
+
+/// None when its keeper lives.
+fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
+    let doing = format!("read the journal {}", path.display());
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .append(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(&path);
+    // Its keeper may have put everything back, and removed it, since the directory was listed.
+    if is_gone(&opened) {
+        return Ok(None);
+    }
+    let file = opened.doing(&doing)?;
+    let metadata = file.metadata().doing(&doing)?;
+    if !metadata.is_file() || !is_own(&metadata) {
+        return Err(Fault::failed(format!(
+            "cannot {doing}: it is not root's: remove it"
+        )));
+    }
+    let Some(mut file) = lock_unless_alive(file) else {
+        return Ok(None);
+    };
+    // Its keeper may have put everything back, removed it and ended just before.
+    if file.metadata().doing(&doing)?.nlink() == 0 {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    let file_ref: &mut File = &mut file;
+    file_ref
+        .take(FILE_BYTES_MAX)
+        .read_to_end(&mut text)
+        .doing(&doing)?;
+    let complete = complete_length(&text);
+    if complete < text.len() {
+        file.set_len(complete as u64).doing(&doing)?;
+    }
+    let mut lines = text[..complete]
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    let Some(first) = lines.next() else {
+        // Its keeper died before the header was on disk, and so before any change.
+        let removed = std::fs::remove_file(&path);
+        if !is_gone(&removed) {
+            removed.doing(&doing)?;
+        }
+        return Ok(None);
+    };
+    let header =
+        parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let (entries, held) =
+        Entries::replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
+    let journal = Journal {
+        directory: directory.to_owned(),
+        header,
+        file: Some(JournalFile::found(path, file)),
+        entries,
+        sealed: true,
+        frozen: false,
+    };
+    Ok(Some(Stale { journal, held }))
+}
+
+fn is_gone<T>(result: &std::io::Result<T>) -> bool {
+    matches!(result, Err(error) if error.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Locks a journal, unless its keeper lives. One that is being killed may take a moment to let go.
+fn lock_unless_alive(mut file: File) -> Option<Flock<File>> {
+    let started = Instant::now();
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Some(lock),
+            Err((back, _)) if started.elapsed() < DEATH_PATIENCE && is_dying(&back) => file = back,
+            Err(_) => return None,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the process that wrote the journal's header has been killed, though it is not gone yet.
+fn is_dying(journal: &File) -> bool {
+    const SIGKILL_BIT: u64 = 1 << (nix::libc::SIGKILL - 1);
+    let mut start = [0; 4096];
+    let count = journal.read_at(&mut start, 0).unwrap_or(0);
+    let line = start[..count]
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let Ok(header) = parse_header(line) else {
+        return false;
+    };
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", header.pid)) else {
+        return true;
+    };
+    status.lines().any(|line| match line.split_once(":\t") {
+        Some(("State", state)) => state.starts_with(['Z', 'X']),
+        Some(("SigPnd" | "ShdPnd", mask)) => {
+            u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & SIGKILL_BIT != 0)
+        }
+        _ => false,
+    })
+}
