@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,7 +26,8 @@ class LiveServer:
     """A running server, and what a test asks it."""
 
     def __init__(self, place: Path, *, cluster: str = "main") -> None:
-        self.place, self.account, self.programs = place, Account.of(None), Programs.find()
+        self.place, self.programs = place, Programs.find()
+        self.account = Account.of(None, "PostgreSQL", "postgres")
         self.cluster = cluster
         self.data = place / "data"
         self.auto = self.data / "postgresql.auto.conf"
@@ -148,7 +150,7 @@ class LiveServer:
 def live_server(settings: str = "", *, cluster: str = "main") -> Generator[LiveServer]:
     """A server that runs, filled for pgbench."""
     place = Path(mkdtemp(prefix="ascar-live-", dir="/var/tmp"))
-    os.chown(place, Account.of(None).uid, -1)
+    os.chown(place, Account.of(None, "PostgreSQL", "postgres").uid, -1)
     server = LiveServer(place, cluster=cluster)
     try:
         server.create(settings)

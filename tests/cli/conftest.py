@@ -274,8 +274,9 @@ def changing_nothing(own_state: Path, tmp_path: Path) -> Iterator[None]:
     places = [tmp_path, Path("/run/ascar"), Path("/var/lib/ascar")]
 
     def may_be_ours(line: str) -> bool:
-        # Tests of the keeper lock resources of such names.
-        if line.startswith((str(own_state), f"{tmp_path}/cache", "/run/ascar/locks/test.")):
+        # Tests of the keeper lock resources of such names, and loop devices.
+        locks = ("/run/ascar/locks/test.", "/run/ascar/locks/device.7:")
+        if line.startswith((str(own_state), f"{tmp_path}/cache", *locks)):
             return False
         keeper = re.search(r"/(?:run|lib)/ascar/\w+/[0-9a-f]+-(\d+)[-.]", line)
         if keeper is None:

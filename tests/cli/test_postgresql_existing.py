@@ -12,7 +12,8 @@ import pytest
 
 from ascar.errors import EnvironmentLacks
 from ascar.history import History
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 from ascar.results.trial import TrialState
 from live_postgresql import AUTO, LiveServer, live_server
 
@@ -51,7 +52,7 @@ runs_max = 2
 def server() -> Iterator[LiveServer]:
     try:
         Programs.find()
-        Account.of(None)
+        Account.of(None, "PostgreSQL", "postgres")
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
     with live_server() as started:

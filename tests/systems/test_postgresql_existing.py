@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.keeper import restore_all
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def _installed() -> bool:
     try:
-        Account.of(None)
+        Account.of(None, "PostgreSQL", "postgres")
         return Programs.find().major >= 14
     except EnvironmentLacks:
         return False

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 from ascar.study import GuardSection
 from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def _installed() -> bool:
     try:
-        Account.of(None)
+        Account.of(None, "PostgreSQL", "postgres")
         return Programs.find().major >= 14
     except EnvironmentLacks:
         return False

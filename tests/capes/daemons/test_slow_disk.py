@@ -82,6 +82,29 @@ def test_a_kill_reaches_the_nodes_and_is_done_when_it_is_stored(system, operator
     until(lambda: "not_stored" not in operator.control("confirmation")["kill"], "it is stored")
 
 
+def test_what_is_told_as_applied_is_known_to_a_new_start(system, sysctl, gate, until):
+    bus = system.bus()
+    interface = system.interface(KNOBS, before=gate.before)
+    system.agent(AGENT)
+    bus.json("ticks", has_node)
+    bus.publish("actions.test", {"id": "a", "set": {"vm.page-cluster": 6}})
+    until(lambda: sysctl.read() == 6, "the node sets it")
+    # What came of it may be stored already; if not, it is not told.
+    gate.shut()
+    try:
+        told = bus.json("outcomes", lambda it: it["verdict"] == "applied", 3.0)
+    except AssertionError:
+        told = None
+    interface.kill()
+    interface.wait()
+    gate.open()
+    system.interface(KNOBS, before=gate.before)
+    bus = system.bus()
+    bus.json("ticks", has_node)
+    if told is not None:
+        until(lambda: sysctl.read() == 6, "the setting that was told as applied")
+
+
 def test_a_mode_is_answered_when_it_is_stored_and_not_before(system, operator, gate):
     bus = system.bus()
     system.interface(KNOBS, mode="observe", before=gate.before)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import EnvironmentLacks
-from ascar.program.postgresql import Account, Programs
+from ascar.program.account import Account
+from ascar.program.postgresql import Programs
 from ascar.starter.online import online_study_text
 from live_postgresql import AUTO, LiveServer, live_server
 
@@ -30,7 +31,7 @@ def server() -> Iterator[LiveServer]:
         pytest.skip("ascard was built without agent and interface: run `make online`")
     try:
         Programs.find()
-        Account.of(None)
+        Account.of(None, "PostgreSQL", "postgres")
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
     with live_server(cluster="online") as started:

@@ -109,16 +109,13 @@ impl Session {
         match end {
             None => {}
             Some(End::Applied(action, values)) => {
-                if !values.is_empty() {
-                    self.setting.take(&values);
-                    self.service_level.changed(tick);
-                    self.remember();
+                if values.is_empty() {
+                    return self.tell_applied(&action, &values);
                 }
-                self.record(&action, "applied", None, tick);
-                self.publish(
-                    "outcomes",
-                    &verdict(&action.id, tick, "applied", None, &values),
-                );
+                self.setting.take(&values);
+                self.service_level.changed(tick);
+                let number = self.remember();
+                self.applied.push((number, action, values));
             }
             Some(End::Failed(action, reason, undo)) => {
                 self.held = None;
@@ -137,6 +134,16 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Says that an action is in force: a new start knows it by then, unless the disk refused it.
+    pub(super) fn tell_applied(&mut self, action: &Action, values: &Values) {
+        let tick = self.tick();
+        self.record(action, "applied", None, tick);
+        self.publish(
+            "outcomes",
+            &verdict(&action.id, tick, "applied", None, values),
+        );
     }
 
     /// Says no.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
 
-use super::{Announced, Session};
+use super::{Announced, Applied, Session};
 use crate::LOG;
 use crate::clock::unix_s;
 use crate::kill::Kill;
@@ -65,6 +65,14 @@ impl Session {
         self.unsaved |= self.switch.fault().is_some();
         if let Some((_, orders)) = self.held.take_if(|it| it.0 <= number) {
             self.send_orders(orders);
+        }
+        let (told, waiting) = std::mem::take(&mut self.applied)
+            .into_iter()
+            .partition(|it| it.0 <= number);
+        self.applied = waiting;
+        let told: Vec<Applied> = told;
+        for (_, action, values) in told {
+            self.tell_applied(&action, &values);
         }
         if self.switch.is_draft_due() {
             self.remember();

@@ -99,6 +99,9 @@ pub struct Counters {
     pub(crate) refusals: BTreeMap<String, u64>,
 }
 
+/// What is in force on the nodes, and is told once the draft of this number is written.
+type Applied = (u64, Action, Values);
+
 /// A running interface.
 pub struct Session {
     pub(crate) config: Config,
@@ -122,6 +125,7 @@ pub struct Session {
     asked: BTreeMap<u64, Asked>,
     /// Orders of an action, until the draft of this number is written.
     held: Option<(u64, Vec<Order>)>,
+    applied: Vec<Applied>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
     clock: Clock,
@@ -191,6 +195,7 @@ impl Session {
             states: StateWriter::start(slots).map_err(Fault)?,
             asked: BTreeMap::new(),
             held: None,
+            applied: Vec::new(),
             writer,
             reader: Reader::start().map_err(Fault)?,
             clock,
