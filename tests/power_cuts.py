@@ -279,7 +279,7 @@ class Machine:
     def _command(self) -> str:
         if self.kind == "session":
             return f"{BIN}/ascar capes up /mnt/work/study.toml --folder /mnt/session"
-        return f"{TUNE} --resume" if self._said else f"{{ {TUNE} --resume || {TUNE}; }}"
+        return f"{TUNE} --resume" if self._said else f"{{ {TUNE} --resume || {{ [ $? = 2 ] && {TUNE}; }}; }}"
 
     def _put_back(self, guest: Guest) -> list[str]:
         """Put back what a study has left; what that could not do."""
