@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,38 @@ def test_a_foreign_change_after_a_crash_is_reported_not_overwritten(state, loop)
     assert [(left.expected, left.found) for left in report.left_alone] == [("512", "2048")]
     assert file.read_text().strip() == "2048"
     assert restore_all(state_dir=state).left_alone == ()
+
+
+BREEDING = "trap '' HUP INT TERM PIPE; while :; do (sleep 1000 & sleep 0.02); done"
+
+
+def test_a_load_whose_client_is_gone_ends_also_what_it_starts_meanwhile(state, images, gone):
+    """It belongs to no control group, and nobody listens to it any more."""
+    with Keeper("a study", state_dir=state) as keeper:
+        keeper.image_create(images / "image", 64 * MIB)
+        keeper.image_attach(images / "image")
+        keeper.format("ext4")
+        place = keeper.mount("ext4").mountpoint
+        marked = {**os.environ, "ASCAR_LOAD": "0123456789abcdef0123456789abcdef"}
+        load = subprocess.Popen(["/bin/sh", "-c", BREEDING], cwd=place, env=marked, start_new_session=True)
+        time.sleep(0.5)
+        assert len(session_of(load.pid)) > 5
+        report = keeper.restore()
+        assert load.wait(10) == -signal.SIGKILL
+    assert report.failed == ()
+    assert not any("still busy" in line for line in report.restored), report
+    assert session_of(load.pid) == []
+
+
+def session_of(leader: int) -> list[int]:
+    """The living processes of a session."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            facts = (entry / "stat").read_text().rpartition(")")[2].split()
+            if facts[3] == str(leader) and facts[0] not in "ZX":
+                found.append(int(entry.name))
+    return found
 
 
 def test_a_mount_somebody_uses_is_taken_away_all_the_same(state, images, gone):

@@ -26,6 +26,7 @@ pub mod journal;
 pub mod kernel;
 pub mod knob;
 pub mod knobs;
+pub mod load;
 pub mod locks;
 pub mod loops;
 pub mod mount_options;

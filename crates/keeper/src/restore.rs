@@ -15,6 +15,7 @@ use crate::images;
 use crate::journal::{self, Alone, Change, Entry, Journal};
 use crate::kernel;
 use crate::knobs;
+use crate::load;
 use crate::locks::Held;
 use crate::loops;
 use crate::mounts;
@@ -38,6 +39,7 @@ pub fn restore_under(locks: Held, journal: &mut Journal) -> Report {
         drop(locks);
         stop(journal);
         each(journal, &mut report, kill);
+        each(journal, &mut report, end_load);
         each(journal, &mut report, unmount);
         each(journal, &mut report, write_cache);
         each(journal, &mut report, detach);
@@ -170,6 +172,14 @@ fn is_ours(mountpoint: &Path, device: &Path) -> bool {
 fn kill(change: &Change) -> Undone {
     if let Change::Cgroup { target } = change {
         Cgroup::existing(target).kill();
+    }
+    None
+}
+
+/// Ends the load that was left behind on a file system which is unmounted next.
+fn end_load(change: &Change) -> Undone {
+    if let Change::Mount { target, .. } = change {
+        load::kill_below(target);
     }
     None
 }
