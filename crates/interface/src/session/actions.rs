@@ -7,6 +7,8 @@ use crate::kill::Reach;
 
 /// How long the orders of a kill may take to leave.
 const FLUSH: Duration = Duration::from_millis(500);
+/// How long whoever asked for a kill waits to hear that a new start knows of it; ticks are due soon.
+const STORE: Duration = Duration::from_millis(300);
 
 impl Session {
     /// Judges an action and begins it where that is right. Returns the verdict as it is told.
@@ -223,6 +225,7 @@ impl Session {
         self.restore_with("killed", &id);
         self.remember();
         self.control.flush(FLUSH);
+        self.await_stored(STORE);
     }
 
     /// How far the kill has come; none where the session is not killed.

@@ -1,6 +1,6 @@
 //! What a new start of the interface must know, in files of their own: beside the database, for its disk may be full.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ascar_messaging::options::check_name;
 use serde_json::{Value, json};
@@ -79,6 +79,18 @@ impl Session {
         }
         for one in ended {
             self.answer(one);
+        }
+    }
+
+    /// Waits until the kill is on disk, or the time is over.
+    pub(super) fn await_stored(&mut self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while self.switch.not_stored().is_some() {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.states.outcomes.recv_timeout(left) {
+                Ok(outcome) => self.take_outcome(outcome),
+                Err(_) => return,
+            }
         }
     }
 
