@@ -64,7 +64,7 @@ def image(tmp_path):
 @pytest.fixture
 def study(tmp_path, image):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(budget="20 min", image=image))
+    file.write_text(STUDY.format(budget="90 s", image=image))
     return file
 
 
@@ -286,7 +286,7 @@ def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
     study.write_text(endless(image))
     other = tmp_path / "other.toml"
     other.write_text(
-        STUDY.format(budget="20 min", image=tmp_path / "other.img").replace('"small"', '"other"')
+        STUDY.format(budget="90 s", image=tmp_path / "other.img").replace('"small"', '"other"')
     )
     running = Running(study)
     try:
@@ -361,7 +361,7 @@ def test_a_full_disk(ascar, study, tmp_path):
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", str(small)], check=True)
     try:
-        study.write_text(STUDY.format(budget="20 min", image=small / "disk.img"))
+        study.write_text(STUDY.format(budget="90 s", image=small / "disk.img"))
         error = _refused(ascar, study, small / "disk.img")
         for name in ("target.size", "'640 MiB'", "64 MiB", str(small)):
             assert name in error, error
@@ -467,7 +467,7 @@ def test_somebody_who_is_not_root(as_nobody):
     """As nobody, without sudo: needs root, says so, touches nothing."""
     home, run = as_nobody
     image, study = home / "disk.img", home / "study.toml"
-    study.write_text(STUDY.format(budget="20 min", image=image))
+    study.write_text(STUDY.format(budget="90 s", image=image))
     before = traces(image)
     done = run("tune", study)
     assert done.status == 2, done.err
