@@ -285,9 +285,7 @@ def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, 
 def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
     study.write_text(endless(image))
     other = tmp_path / "other.toml"
-    other.write_text(
-        STUDY.format(budget="90 s", image=tmp_path / "other.img").replace('"small"', '"other"')
-    )
+    other.write_text(STUDY.format(budget="90 s", image=tmp_path / "other.img").replace('"small"', '"other"'))
     running = Running(study)
     try:
         running.wait_for_trials(1)
