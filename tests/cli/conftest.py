@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ascar.simulation import Scenario
     from ascar.space import Configuration
 
-GOING_S = 10.0
+GOING_S = 30.0
 SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 
 
