@@ -32,6 +32,7 @@ pub mod loops;
 pub mod mount_options;
 pub mod mounts;
 pub mod place;
+pub mod processes;
 pub mod program;
 pub mod protocol;
 pub mod report;

@@ -3,12 +3,14 @@
 //! A client ends its load itself. One that is killed cannot: what it has started may go on for hours on a file system
 //! that is to be unmounted, and keep its device busy.
 
-use std::fs::{read, read_dir, read_link};
+use std::fs::{read_dir, read_link};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::processes;
 
 /// The variable that clients set in the environment of a load.
 const VARIABLE: &[u8] = b"ASCAR_LOAD=";
@@ -31,25 +33,12 @@ pub fn kill_below(place: &Path) {
 }
 
 fn below(place: &Path) -> Vec<Pid> {
-    let Ok(listed) = read_dir("/proc") else {
-        return Vec::new();
-    };
-    listed
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let process = entry.path();
-            (is_load(&process) && works_below(&process, place)).then(|| Pid::from_raw(pid))
-        })
+    processes::all()
+        .into_iter()
+        .filter(|pid| processes::has_variable(*pid, |it| it.starts_with(VARIABLE)))
+        .filter(|pid| works_below(&processes::folder(*pid), place))
+        .map(Pid::from_raw)
         .collect()
-}
-
-fn is_load(process: &Path) -> bool {
-    read(process.join("environ")).is_ok_and(|environment| {
-        environment
-            .split(|byte| *byte == 0)
-            .any(|it| it.starts_with(VARIABLE))
-    })
 }
 
 /// Its working directory or one of its files is there.

@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::fault::{Fault, Result};
+use crate::processes;
 
 /// The variable that carries the mark.
 pub const VARIABLE: &str = "ASCAR_PROGRAM";
@@ -91,13 +92,9 @@ impl Started {
     /// The processes of it that have not ended.
     pub fn processes(&self) -> Vec<i32> {
         let is_leaders_session = Stat::of(self.leader).is_none_or(|it| it.began == self.began);
-        let Ok(listed) = std::fs::read_dir("/proc") else {
-            return Vec::new();
-        };
         let own = std::process::id() as i32;
-        listed
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        processes::all()
+            .into_iter()
             .filter(|pid| *pid != own && self.is_part(*pid, is_leaders_session))
             .collect()
     }
@@ -110,11 +107,7 @@ impl Started {
             return true;
         }
         let wanted = format!("{VARIABLE}={}", self.mark);
-        std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
-            environment
-                .split(|byte| *byte == 0)
-                .any(|it| it == wanted.as_bytes())
-        })
+        processes::has_variable(pid, |it| it == wanted.as_bytes())
     }
 }
 
