@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import msgspec
 from msgspec import Meta
 
 from ascar.results.measurement import MaybeNan, Measurement, Series
 from ascar.space import Configuration
+from ascar.space.difference import Difference
 
 
 class TrialState(StrEnum):
@@ -112,6 +113,11 @@ class Abandonment(msgspec.Struct, frozen=True):
         )
 
 
+def category_of(difference: Difference) -> int:
+    """The category of a difference as `Change` has it: -1 where nothing differs."""
+    return -1 if difference.category is None else difference.category
+
+
 class Change(msgspec.Struct, frozen=True):
     """The cost of putting a configuration in force.
 
@@ -126,6 +132,11 @@ class Change(msgspec.Struct, frozen=True):
     category: Annotated[int, Meta(ge=-1, le=3)]
     step_s: Mapping[str, float]
     filled: bool = False
+
+    @classmethod
+    def of(cls, difference: Difference, step_s: Mapping[str, float], *, filled: bool = False) -> Self:
+        """The change that makes up a difference between configurations."""
+        return cls(difference.parameters, category_of(difference), step_s, filled)
 
     @property
     def total_s(self) -> float:

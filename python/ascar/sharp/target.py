@@ -168,9 +168,7 @@ class RuleParameters(Target):
             raise StageFailed("change", error.message) from None
         self._applied = configuration
         difference = self.space.change({} if before is None else before, configuration)
-        category = -1 if difference.category is None else int(difference.category)
-        names = difference.parameters
-        return Change(names, category if names else -1, {"rules": self.clock() - begun_s}, filled=True)
+        return Change.of(difference, {"rules": self.clock() - begun_s}, filled=True)
 
     def settle(self) -> Mapping[str, float]:
         """Nothing: readings leave the first seconds out."""

@@ -12,6 +12,7 @@ is gone is KeeperLost.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import threading
 import time
@@ -369,6 +370,11 @@ def _content(content: str | bytes) -> str | dict[str, str]:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return {"hex": content.hex()}
+
+
+def removal_of(directory: Path) -> list[str]:
+    """The command that removes a directory with all that is in it, but for what is mounted there."""
+    return [shutil.which("rm") or "/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
 
 
 def restore_all(

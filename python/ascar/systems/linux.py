@@ -32,7 +32,7 @@ from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
     DEVICE,
@@ -44,7 +44,7 @@ from ascar.systems.kernel_parameters import (
     ordered,
     parameter_here,
 )
-from ascar.systems.machine import describe_machine, find_program
+from ascar.systems.machine import describe_machine
 from ascar.systems.needs import keeper_needs
 from ascar.workspace import Workspace
 
@@ -194,10 +194,9 @@ class Linux(Target):
             value = wanted[name]
             keeper.knob_write(self._native(name), value if isinstance(value, str) else int(value))
         difference = self.space.change(self._current, configuration)
-        changed, category = difference.parameters, difference.category
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}
-        return Change(changed, -1 if category is None else category, steps)
+        return Change.of(difference, steps)
 
     def sample(self) -> Sample:
         """Counters of the disk and the machine, and the dirty pages of the machine, whoever wrote them."""
@@ -310,7 +309,7 @@ class Linux(Target):
     def _made_directory(self) -> Path:
         keeper = self._files.enter_context(Keeper(self.owner, user=True))
         place = Path(self.options.path or tempfile.gettempdir()) / f"ascar-linux-{secrets.token_hex(4)}"
-        keeper.undo_command([find_program("rm") or "/bin/rm", "-rf", "--", str(place)])
+        keeper.undo_command(removal_of(place))
         try:
             place.mkdir(0o700)
         except OSError as error:

@@ -239,10 +239,7 @@ class LocalFileSystem(Target):
             raise
         self._current, self._recipe, self._settled, self._afresh = configuration, recipe, False, False
         self._format_s, self._fill_start_s = steps.seconds.get("format", 0.0), time.monotonic()
-        category = difference.category
-        return Change(
-            difference.parameters, -1 if category is None else category, steps.seconds, self._filled
-        )
+        return Change.of(difference, steps.seconds, filled=self._filled)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill: write back, unmount and mount, drop the caches (Cao 6.6.2).

@@ -247,9 +247,7 @@ class SqliteDatabase(Target):
             raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
         self._current = configuration
         difference = self.space.change(before or {}, configuration)
-        category = difference.category
-        steps = {"new database": time.monotonic() - start_s}
-        return Change(difference.parameters, -1 if category is None else category, steps)
+        return Change.of(difference, {"new database": time.monotonic() - start_s})
 
     def settle(self) -> Mapping[str, float]:
         """Write the files back and drop their pages from the cache.

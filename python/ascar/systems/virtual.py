@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ascar.errors import StudyError
-from ascar.results.trial import Change
+from ascar.results.trial import Change, category_of
 from ascar.systems import Target
 from ascar.workspace import Workspace
 
@@ -148,7 +148,7 @@ class VirtualSystem(Target):
         old: Mapping[str, Any] = {} if before is None else before
         if all(name in self._known for name in (*old, *after)):
             difference = self._known.change(old, after)
-            return difference.parameters, -1 if difference.category is None else difference.category
+            return difference.parameters, category_of(difference)
         names = dict.fromkeys((*old, *after))
         return tuple(name for name in names if old.get(name) != after.get(name)), 0
 

@@ -17,7 +17,7 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.systems import Starter, Target
 from ascar.systems.counters import Counters
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.own_server.server import OwnServer
 from ascar.units import parse_size
@@ -113,7 +113,7 @@ class OwnServerTarget(Target, Generic[S]):
             raise StudyError(f"{key}: {error.strerror}; name a directory that you may write to") from error
         try:
             self._keeper = Keeper(self.kind, user=True).start()
-            self._keeper.undo_command(_removal(place))
+            self._keeper.undo_command(removal_of(place))
             (place / "load").mkdir()
             for path in (place, place / "load"):
                 os.chown(path, self._account.uid, self._account.gid)
@@ -136,7 +136,7 @@ class OwnServerTarget(Target, Generic[S]):
                 server.stop()
                 shutil.rmtree(server.place, ignore_errors=True)
                 if self._keeper is not None and not server.place.exists():
-                    self._keeper.undo_forget(_removal(server.place))
+                    self._keeper.undo_forget(removal_of(server.place))
         finally:
             self._close()
 
@@ -160,7 +160,7 @@ class OwnServerTarget(Target, Generic[S]):
         server.begin(self._lines(configuration), _START_S)
         steps["start"] = time.monotonic() - start_s
         self._current = configuration
-        return self._change(before, configuration, steps, filled=filled)
+        return Change.of(self.space.change(before or {}, configuration), steps, filled=filled)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill, keep the data, and start on a copy of it as all later trials do.
@@ -198,13 +198,6 @@ class OwnServerTarget(Target, Generic[S]):
             "memory_bytes": self._memory_bytes,
         }
 
-    def _change(
-        self, before: Configuration | None, after: Configuration, steps: Mapping[str, float], *, filled: bool
-    ) -> Change:
-        difference = self.space.change(before or {}, after)
-        category = difference.category
-        return Change(difference.parameters, -1 if category is None else category, steps, filled)
-
     def _checked_directory(self, given: str | None) -> Path:
         path = self._account.home if given is None else Path(given).expanduser().absolute()
         if given is not None and (not given or "\0" in given):
@@ -237,7 +230,3 @@ def memory_of(given: str | None) -> int:
         return parse_size(given)
     except InputError as error:
         raise StudyError(f"target.memory: {error.message}") from None
-
-
-def _removal(place: Path) -> list[str]:
-    return [shutil.which("rm") or "/bin/rm", "-rf", "--", str(place)]

@@ -178,8 +178,7 @@ class ExistingPostgreSQL(Target):
         difference = self.space.change(settings.current, configuration)
         settings.change(configuration, lambda departs: guard.arm(on=departs) if guard is not None else None)
         steps = {"hold": held_s, "settings": time.monotonic() - begun_s - held_s}
-        category = -1 if difference.category is None else difference.category
-        return Change(difference.parameters, category, steps, filled=True)
+        return Change.of(difference, steps, filled=True)
 
     def health(self, limit_s: float) -> None:
         """See that the server answers.

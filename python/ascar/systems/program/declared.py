@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import Refused, SpaceError, StageFailed
 from ascar.space import Space
 from ascar.systems import Sample
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.program.asked import ProgramCommands
 from ascar.systems.program.files import files_of
 from ascar.systems.program.foreground import Foreground
@@ -90,7 +90,7 @@ class DeclaredProgram:
         commands = ProgramCommands(self.options, self.space)
         directory = Path(tempfile.gettempdir(), f"ascar-program-{secrets.token_hex(8)}")
         keeper = self._held.enter_context(Keeper(owner, user=True, hold=keeps))
-        removing = ["/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
+        removing = removal_of(directory)
         keeper.undo_command(removing)
         directory.mkdir(mode=0o700)
         self._held.callback(_removed, keeper, directory, removing)

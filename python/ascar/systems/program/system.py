@@ -156,8 +156,7 @@ class ProgramSystem(Target):
         steps = dict(self._program.apply(changed - self._kernel.keys(), Configuration(own)))
         steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()))
         self._current = dict(configuration)
-        category = difference.category
-        return Change(difference.parameters, -1 if category is None else category, steps)
+        return Change.of(difference, steps)
 
     def _of_root(self) -> Keeper:
         """The keeper of the kernel's settings, which a study without any does not need."""

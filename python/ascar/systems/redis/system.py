@@ -23,6 +23,7 @@ from ascar.catalogues.redis import redis
 from ascar.errors import EnvironmentLacks
 from ascar.program.redis import RedisPrograms
 from ascar.results.machine import Need
+from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
 from ascar.systems import Sample
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.results.trial import Change
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
 
@@ -132,7 +132,7 @@ class Redis(OwnServerTarget[RedisServer]):
             self._set(before, configuration)
         self._current = configuration
         steps = {"change": time.monotonic() - start_s}
-        return self._change(before, configuration, steps, filled=True)
+        return Change.of(self.space.change(before or {}, configuration), steps, filled=True)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill, keep the data, and start on a copy of it as all later trials do.
