@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
-from ascar.program.account import Account
 from ascar.program.postgresql import Programs
+from own_servers import postgresql_account
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,7 +27,7 @@ class LiveServer:
 
     def __init__(self, place: Path, *, cluster: str = "main") -> None:
         self.place, self.programs = place, Programs.find()
-        self.account = Account.of(None, "PostgreSQL", "postgres")
+        self.account = postgresql_account()
         self.cluster = cluster
         self.data = place / "data"
         self.auto = self.data / "postgresql.auto.conf"
@@ -150,7 +150,7 @@ class LiveServer:
 def live_server(settings: str = "", *, cluster: str = "main") -> Generator[LiveServer]:
     """A server that runs, filled for pgbench."""
     place = Path(mkdtemp(prefix="ascar-live-", dir="/var/tmp"))
-    os.chown(place, Account.of(None, "PostgreSQL", "postgres").uid, -1)
+    os.chown(place, postgresql_account().uid, -1)
     server = LiveServer(place, cluster=cluster)
     try:
         server.create(settings)

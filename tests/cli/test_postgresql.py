@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
 from ascar.program.postgresql import Programs
+from own_servers import server_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,8 +51,7 @@ def place() -> Iterator[Path]:
         account = Account.of(None, "PostgreSQL", "postgres")
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
-    with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:
-        os.chown(folder, account.uid, -1)
+    with server_place(account, "ascar-pg-") as folder:
         yield Path(folder)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +17,7 @@ from ascar.program.account import Account
 from ascar.program.redis import RedisPrograms
 from ascar.systems.redis import Redis
 from ascar.workloads import LoadTiming, open_workload
+from own_servers import server_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,8 +58,7 @@ def place() -> Iterator[Path]:
         account = Account.of(None, "Redis", "redis")
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
-    with TemporaryDirectory(prefix="ascar-redis-", dir="/var/tmp") as folder:
-        os.chown(folder, account.uid, -1)
+    with server_place(account, "ascar-redis-") as folder:
         yield Path(folder)
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.catalogues.postgresql import VERSION_MIN, postgresql_of
+from ascar.catalogues.postgresql import postgresql_of
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
@@ -25,6 +22,7 @@ from ascar.systems.postgresql.server import PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
+from own_servers import postgresql_account, postgresql_installed, running, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,22 +30,14 @@ if TYPE_CHECKING:
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 
 
-def _installed() -> bool:
-    try:
-        Account.of(None, "PostgreSQL", "postgres")
-        return Programs.find().major >= VERSION_MIN
-    except EnvironmentLacks:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _installed(), reason="PostgreSQL is not installed, or has no account")
+pytestmark = pytest.mark.skipif(
+    not postgresql_installed(), reason="PostgreSQL is not installed, or has no account"
+)
 
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    """A directory that the server's account can reach, with a path short enough for a socket."""
-    with TemporaryDirectory(prefix="ascar-pg-", dir="/var/tmp") as folder:
-        os.chown(folder, Account.of(None, "PostgreSQL", "postgres").uid, -1)
+    with server_place(postgresql_account(), "ascar-pg-") as folder:
         yield folder
 
 
@@ -68,19 +58,6 @@ class TestPostgreSQLContract(TargetContract):
 
     def make(self) -> PostgreSQL:
         return PostgreSQL(self.options())
-
-
-def running(place: str) -> list[str]:
-    """The command lines of processes that name the place."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if place in words and "postgres" in words:
-            found.append(words)
-    return found
 
 
 def test_the_catalogue_is_what_the_server_says(target: PostgreSQL) -> None:
@@ -241,7 +218,7 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     assert "work_mem" in change.parameters
     assert server.ask("SHOW work_mem").strip() == "8MB"
     assert server.ask(rows).strip() == "0"
-    assert len(running(place)) >= 1
+    assert len(running(place, "postgres")) >= 1
 
 
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
@@ -256,12 +233,12 @@ def test_it_ends_with_whoever_is_killed(place: str) -> None:
     with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
-        assert running(place)
+        assert running(place, "postgres")
         process.send_signal(signal.SIGKILL)
     deadline_s = time.monotonic() + 120
-    while (running(place) or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
+    while (running(place, "postgres") or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
         time.sleep(0.1)
-    assert running(place) == []
+    assert running(place, "postgres") == []
     assert list(Path(place).iterdir()) == []
 
 

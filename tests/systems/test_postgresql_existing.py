@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
-from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
@@ -21,21 +20,16 @@ from ascar.systems.postgresql.auto_configuration import entries_of, putting_back
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from ascar.workspace import LoadTiming
 from live_postgresql import AUTO, HEADER, LiveServer, live_server
+from own_servers import postgresql_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def _installed() -> bool:
-    try:
-        Account.of(None, "PostgreSQL", "postgres")
-        return Programs.find().major >= 14
-    except EnvironmentLacks:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not _installed(), reason="PostgreSQL is not installed, or has no account")
+pytestmark = pytest.mark.skipif(
+    not postgresql_installed(), reason="PostgreSQL is not installed, or has no account"
+)
 
 TRIAL = {"work_mem": 65536, "jit": True, "random_page_cost": 1.5, "max_wal_size": 512}
 

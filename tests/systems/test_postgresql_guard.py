@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.program.account import Account
-from ascar.program.postgresql import Programs
+from ascar.errors import StageFailed, StudyError
 from ascar.study import GuardSection
 from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from live_postgresql import AUTO, LiveServer, live_server
+from own_servers import postgresql_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def _installed() -> bool:
-    try:
-        Account.of(None, "PostgreSQL", "postgres")
-        return Programs.find().major >= 14
-    except EnvironmentLacks:
-        return False
-
-
 pytestmark = [
-    pytest.mark.skipif(not _installed(), reason="PostgreSQL is not installed, or has no account"),
+    pytest.mark.skipif(not postgresql_installed(), reason="PostgreSQL is not installed, or has no account"),
     pytest.mark.slow,
     pytest.mark.paced,
 ]

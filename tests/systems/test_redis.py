@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +34,7 @@ from ascar.systems.redis.protocol import RefusedCommand, ask
 from ascar.systems.redis.server import RedisServer
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
+from own_servers import running, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,9 +55,7 @@ pytestmark = pytest.mark.skipif(not _installed(), reason="Redis is not installed
 
 
 def _place() -> Iterator[str]:
-    """A directory that the server's account can reach, with a path short enough for a socket."""
-    with TemporaryDirectory(prefix="ascar-redis-", dir="/var/tmp") as folder:
-        os.chown(folder, Account.of(None, "Redis", "redis").uid, -1)
+    with server_place(Account.of(None, "Redis", "redis"), "ascar-redis-") as folder:
         yield folder
 
 
@@ -99,19 +97,6 @@ class TestRedisContract(TargetContract):
 class TestRedisContractWithKeptData(TestRedisContract):
     def options(self) -> dict[str, Any]:
         return {**super().options(), "data": "kept", "settings": {"appendonly": "yes"}}
-
-
-def running(place: str) -> list[str]:
-    """The command lines of processes that name the place."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if place in words and "redis" in words:
-            found.append(words)
-    return found
 
 
 def test_the_catalogue_is_what_the_server_says(server: RedisServer) -> None:
@@ -269,7 +254,7 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
         assert change.filled
         assert server.ask("CONFIG", "GET", "hz") == ["hz", "20"]
         assert server.ask("DBSIZE") == 1000
-    assert len(running(place)) >= 1
+    assert len(running(place, "redis")) >= 1
 
     os.kill(server._process.pid, signal.SIGSEGV)  # type: ignore[union-attr]
     with pytest.raises(StageFailed):
@@ -384,12 +369,12 @@ def test_it_ends_with_whoever_is_killed(place: str) -> None:
     with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
-        assert running(place)
+        assert running(place, "redis")
         process.send_signal(signal.SIGKILL)
     deadline_s = time.monotonic() + 120
-    while (running(place) or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
+    while (running(place, "redis") or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
         time.sleep(0.1)
-    assert running(place) == []
+    assert running(place, "redis") == []
     assert list(Path(place).iterdir()) == []
 
 
