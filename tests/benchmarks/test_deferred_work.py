@@ -21,8 +21,7 @@ pytestmark = [
 
 
 def test_trials_that_do_not_charge_report_a_gain_and_ours_do_not():
-    pairs = [one_pair(TRAPS["write-back"], index) for index in range(2)]
-    for pair in pairs:
-        naive, charged = (pair["candidate"][kind] / pair["reference"][kind] for kind in ("naive", "charged"))
-        assert naive > 1.25
-        assert 0.85 < charged < 1.15
+    pair = one_pair(TRAPS["write-back"], 0)
+    naive, charged = (pair["candidate"][kind] / pair["reference"][kind] for kind in ("naive", "charged"))
+    assert naive > 1.25
+    assert 0.85 < charged < 1.15

@@ -80,6 +80,7 @@ def rates(load: Path, place: Path, read_ahead_kb: int) -> list[float]:
     return [float(line.split()[1]) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.paced
 def test_what_a_bad_read_ahead_costs_is_won_back(
     ascar: Callable[..., Any], study: Path, place: Path, tmp_path: Path
 ) -> None:

@@ -508,7 +508,7 @@ def test_a_log_that_is_never_rewritten_gains_nothing_once_its_work_is_charged(pl
         never = target.space.nearest({**default, "auto_aof_rewrite_percentage": 0})
         naive: dict[str, list[float]] = {}
         charged: dict[str, list[float]] = {}
-        for _ in range(3):
+        for _ in range(2):
             for name, configuration in (("default", default), ("never", never)):
                 target.apply(configuration)
                 before = target.sample().deferred
