@@ -1,0 +1,165 @@
+"""What users are told without a measurement: pgtune's formula, and a profile of TuneD.
+
+pgtune: https://github.com/le0pard/pgtune, `src/features/configuration/configurationSlice.js`, as of 2026.
+TuneD: the profile `postgresql`, which includes `throughput-performance`, of Debian 12's package tuned 2.20.0,
+`/usr/lib/tuned/*/tuned.conf`.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.errors import AscarError, Refused
+from ascar.space import Choices
+from ascar.systems.keeper import Keeper
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from ascar.space import Configuration, Space, Value
+
+GIB_KIB, MIB_KIB = 2**20, 2**10
+_LOCKED_S = 600.0
+
+
+def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: bool) -> dict[str, Value]:
+    """The advice of pgtune for PostgreSQL 15 to 17 on Linux and an SSD, for data larger than the memory.
+
+    Settings that it leaves at the server's defaults are left out, and so is `max_connections`, a given.
+
+    Args:
+        memory_kib: the memory of the machine.
+        connections: the connections of the server.
+        processors: the processors of the machine; below four it says nothing of parallel workers.
+        warehouse: whether the type is "Data warehouse"; else it is "Online transaction processing".
+    """
+    shared = memory_kib // 4
+    workers = processors if processors >= 4 else 8
+    per_sort = (memory_kib - shared) / ((connections + workers) * 3)
+    sort = int(int(per_sort / 2 if warehouse else per_sort) * 0.9)
+    wal_buffers = min(3 * shared // 100, 16 * MIB_KIB)
+    if 14 * MIB_KIB < wal_buffers < 16 * MIB_KIB:
+        wal_buffers = 16 * MIB_KIB
+    advice: dict[str, Value] = {
+        "shared_buffers": shared,
+        "effective_cache_size": memory_kib * 3 // 4,
+        "maintenance_work_mem": min(memory_kib // (8 if warehouse else 16), 8 * GIB_KIB),
+        "checkpoint_completion_target": 0.9,
+        "wal_buffers": max(wal_buffers, 32),
+        "default_statistics_target": 500 if warehouse else 100,
+        "random_page_cost": 4.0 if warehouse else 1.1,
+        "effective_io_concurrency": 200,
+        "work_mem": max(sort, 4 * MIB_KIB),
+        "huge_pages": "try" if shared >= 2 * GIB_KIB else "off",
+        "min_wal_size": 4096 if warehouse else 2048,
+        "max_wal_size": 16384 if warehouse else 8192,
+        "wal_compression": "lz4",
+    }
+    if not warehouse:
+        advice["jit"] = False
+    if processors >= 4:
+        half = (processors + 1) // 2
+        advice |= {
+            "max_worker_processes": processors,
+            "max_parallel_workers": processors,
+            "max_parallel_workers_per_gather": half if warehouse else min(half, 4),
+            "max_parallel_maintenance_workers": min(half, 4),
+        }
+    return advice
+
+
+def within(space: Space, advice: Mapping[str, Value]) -> tuple[Configuration, dict[str, Value]]:
+    """Advice as a configuration of a space: what the guarantees forbid is the nearest value that they allow.
+
+    Args:
+        space: the space.
+        advice: values by parameter; of others the default stays.
+
+    Returns:
+        The configuration, and what is not in force as advised.
+    """
+    wanted, kept = dict(space.default()), dict[str, "Value"]()
+    for name, value in advice.items():
+        if name not in space.names:
+            kept[name] = value
+            continue
+        domain = space.domain(name)
+        if isinstance(domain, Choices):
+            allowed: Value = value if value in domain.values else wanted[name]
+        elif isinstance(value, str):
+            raise TypeError(f"{name} = {value!r}: is a number")
+        elif value in domain.special:
+            allowed = value
+        else:
+            allowed = domain.nearest(domain.position(min(max(value, domain.low), domain.high)))
+        wanted[name] = allowed
+    found = space.validate(wanted) if space.is_valid(wanted) else space.nearest(wanted)
+    # What the grid of a parameter rounds is in force.
+    step = {name: getattr(space.domain(name), "step", None) or 0 for name in space.names}
+    for name, value in advice.items():
+        if name in space.names and found[name] != value:
+            near = isinstance(value, int | float) and abs(float(found[name]) - value) <= step[name]
+            if not near:
+                kept[name] = value
+    return found, kept
+
+
+TUNED: dict[str, int] = {
+    "vm.dirty_bytes": 536_870_912,
+    "vm.dirty_background_bytes": 67_108_864,
+    "vm.swappiness": 3,
+    "block.DEV.read_ahead_kb": 4096,
+}
+"""The settings of TuneD's profile `postgresql` that a keeper may set, in the order in which they are set."""
+
+TUNED_ELSEWHERE: dict[str, tuple[str, str]] = {
+    "transparent_hugepages": ("/sys/kernel/mm/transparent_hugepage/enabled", "never"),
+    "kernel.sched_autogroup_enabled": ("/proc/sys/kernel/sched_autogroup_enabled", "0"),
+    "cpu governor": ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance"),
+    "force_latency": ("/sys/devices/system/cpu/cpuidle/current_driver", "none"),
+    "net.core.somaxconn": ("/proc/sys/net/core/somaxconn", "2048"),
+    "sched_min_granularity_ns": ("/sys/kernel/debug/sched/min_granularity_ns", "10000000"),
+    "sched_migration_cost_ns": ("/sys/kernel/debug/sched/migration_cost_ns", "50000000"),
+}
+"""What else the profile sets: the file, and its value. No keeper sets these."""
+
+
+def left_out() -> list[str]:
+    """The settings of the profile that this machine has with another value, and that are left as they are."""
+    found: list[str] = []
+    for name, (path, wanted) in TUNED_ELSEWHERE.items():
+        try:
+            now = Path(path).read_text("ascii").strip()
+        except OSError:
+            continue  # the machine does not have it
+        in_force = now.partition("[")[2].partition("]")[0] or now
+        enough = in_force.isdigit() and wanted.isdigit() and int(in_force) >= int(wanted) > 0
+        if in_force != wanted and not enough:
+            found.append(name)
+    return found
+
+
+@contextmanager
+def tuned(device: str) -> Generator[None]:
+    """TuneD's profile in force, journaled by a keeper, which puts everything back.
+
+    Raises:
+        RuntimeError: the kernel refuses a value, or somebody else holds the settings for ten minutes.
+    """
+    with Keeper("TuneD's profile") as keeper:
+        ends_s = time.monotonic() + _LOCKED_S
+        for name, value in TUNED.items():
+            while True:
+                try:
+                    keeper.knob_write(name.replace("DEV", device), value)
+                    break
+                except Refused as refused:
+                    if "is locked by" not in refused.message or time.monotonic() > ends_s:
+                        raise RuntimeError(refused.message) from refused
+                    time.sleep(1)
+                except AscarError as error:
+                    raise RuntimeError(error.message) from error
+        yield
