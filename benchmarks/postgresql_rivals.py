@@ -3,15 +3,15 @@
     python -m benchmarks.postgresql_rivals --budget 3h        (root)
     python -m benchmarks.postgresql_rivals --only 'tpcb/search/optuna'
 
-A server in bounded memory, with at least twice as much data, on a volume of limited speed, under two loads: the
-short transactions of TPC-B, and sorts. Optuna's TPE, SMAC3 and MLOS have so many trials of so long a load, of
-which the default is the first; `ascar tune` has the time that they took, its verification included. All have the
-same space, in which nothing weakens a guarantee, and start each trial on a clone of the same files. pgtune's
-advice and TuneD's profile take no time. Then everything that was recommended runs in turns with the default,
-until each interval is at most +-5% wide or each had `--limit` of runs.
+A server in bounded memory, with at least twice as much data, on a volume of limited speed, under two loads:
+the short transactions of TPC-B, and sorts. Optuna's TPE, SMAC3 and MLOS have so many trials of so long a
+load, of which the default is the first; `ascar tune` has the time that they took, its verification included.
+All have the same space, in which nothing weakens a guarantee, and start each trial on a clone of the same
+files. pgtune's advice and TuneD's profile take no time. Then everything that was recommended runs in turns
+with the default, until each interval is at most +-5% wide or each had `--limit` of runs.
 
-The table: throughput; the gain over the default; the gain that was reported before, over the true one; how ascar
-stands to each (level: the interval of the ratio within +-5%). Intervals are always valid, 95% each.
+The table: throughput; the gain over the default; the gain that was reported before, over the true one; how
+ascar stands to each (level: the interval of the ratio within +-5%). Intervals are always valid, 95% each.
 """
 
 from __future__ import annotations

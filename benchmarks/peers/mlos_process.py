@@ -1,0 +1,60 @@
+"""MLOS, as its `mlos_core` offers it: the default optimizer of its factory for autotuning, SMAC."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import ConfigSpace
+import mlos_core.optimizers
+import pandas as pd
+from asking import Values, serve
+from config_space import config_space, values_of
+
+_TARGET = "cost"
+_TRIALS_MAX = 10_000  # configurations that are not valid are no trials
+_DESIGN_SHARE = 0.25
+
+
+class MlosProcess:
+    """An optimizer of MLOS; what fails, or is not valid, has the worst cost so far, as in `mlos_bench`."""
+
+    def __init__(self, parameters: list[dict[str, Any]], trials: int, seed: int) -> None:
+        logging.disable(logging.WARNING)
+        self.space = config_space(parameters, seed)
+        self.optimizer = mlos_core.optimizers.OptimizerFactory.create(
+            parameter_space=self.space,
+            optimization_targets=[_TARGET],
+            optimizer_type=mlos_core.optimizers.OptimizerType.SMAC,
+            optimizer_kwargs={
+                "seed": seed,
+                "max_trials": _TRIALS_MAX,
+                "n_random_init": max(1, round(_DESIGN_SHARE * trials)),
+            },
+        )
+        self.asked: pd.DataFrame | None = None
+        self.costs: list[tuple[float, Values]] = []
+
+    def known(self, values: Values, cost: float) -> None:
+        self._register(pd.DataFrame([dict(ConfigSpace.Configuration(self.space, values=values))]), cost)
+        self.costs.append((cost, values))
+
+    def ask(self) -> Values:
+        self.asked, _ = self.optimizer.suggest()
+        return values_of(self.asked.iloc[0])
+
+    def tell(self, how: str, cost: float) -> None:
+        assert self.asked is not None, "it was asked before"
+        if how == "measured":
+            self.costs.append((cost, values_of(self.asked.iloc[0])))
+        self._register(self.asked, cost)
+
+    def best(self) -> Values:
+        return min(self.costs, key=lambda one: one[0])[1]
+
+    def _register(self, configs: pd.DataFrame, cost: float) -> None:
+        self.optimizer.register(configs=configs, scores=pd.DataFrame({_TARGET: [cost]}))
+
+
+if __name__ == "__main__":
+    serve(MlosProcess)
