@@ -37,7 +37,7 @@ from ascar.toml import toml_text
 from .harness import Benchmark, Piece, build, number, seconds, signed, table
 from .postgresql_rivals_advice import TUNED, left_out, pgtune, within
 from .postgresql_rivals_peers import PEERS, searched
-from .postgresql_rivals_testbed import CONNECTIONS, LOADS, Scale, Testbed, space_of, testbed
+from .postgresql_rivals_testbed import CONNECTIONS, LOADS, Scale, Testbed, bed_of, space_of
 from .postgresql_rivals_turns import (
     DEFAULT,
     OURS,
@@ -131,7 +131,7 @@ class Rivalry:
 
     def _testbed(self) -> Testbed:
         if self._bed is None:
-            self._bed = self._held.enter_context(testbed(self.scale))
+            self._bed = self._held.enter_context(bed_of(self.scale))
         return self._bed
 
     def _built(self, *files: Path) -> str:
@@ -140,7 +140,11 @@ class Rivalry:
 
     def _peer(self, load: str, name: str) -> Piece:
         names = ("asking.py", "config_space.py", PEERS[name].script)
-        files = [HERE / "postgresql_rivals_peers.py", *(HERE / "peers" / one for one in names)]
+        files = [
+            HERE / "postgresql_rivals_peers.py",
+            HERE / "postgresql_rivals_reach.py",
+            *(HERE / "peers" / one for one in names),
+        ]
 
         def run() -> dict[str, Any]:
             with self._testbed().bench(load) as bench:

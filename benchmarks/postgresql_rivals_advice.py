@@ -16,6 +16,8 @@ from ascar.errors import AscarError, Refused
 from ascar.space import Choices
 from ascar.systems.keeper import Keeper
 
+from .postgresql_rivals_reach import reach
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
@@ -54,8 +56,8 @@ def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: boo
         "effective_io_concurrency": 200,
         "work_mem": max(sort, 4 * MIB_KIB),
         "huge_pages": "try" if shared >= 2 * GIB_KIB else "off",
-        "min_wal_size": 4096 if warehouse else 2048,
         "max_wal_size": 16384 if warehouse else 8192,
+        "min_wal_size": 4096 if warehouse else 2048,
         "wal_compression": "lz4",
     }
     if not warehouse:
@@ -72,39 +74,32 @@ def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: boo
 
 
 def within(space: Space, advice: Mapping[str, Value]) -> tuple[Configuration, dict[str, Value]]:
-    """Advice as a configuration of a space: what the guarantees forbid is the nearest value that they allow.
+    """Advice as a configuration of a space: what it forbids is the nearest value that it allows.
 
     Args:
-        space: the space.
-        advice: values by parameter; of others the default stays.
+        space: the space, in which nothing weakens a guarantee.
+        advice: values by parameter, taken up one after the other; of others the default stays.
 
     Returns:
         The configuration, and what is not in force as advised.
     """
-    wanted, kept = dict(space.default()), dict[str, "Value"]()
+    found, kept = dict(space.default()), dict[str, "Value"]()
     for name, value in advice.items():
         if name not in space.names:
             kept[name] = value
             continue
         domain = space.domain(name)
         if isinstance(domain, Choices):
-            allowed: Value = value if value in domain.values else wanted[name]
-        elif isinstance(value, str):
-            raise TypeError(f"{name} = {value!r}: is a number")
-        elif value in domain.special:
-            allowed = value
+            found[name] = value if value in domain.values else found[name]
+            near = found[name] == value
         else:
-            allowed = domain.nearest(domain.position(min(max(value, domain.low), domain.high)))
-        wanted[name] = allowed
-    found = space.validate(wanted) if space.is_valid(wanted) else space.nearest(wanted)
-    # What the grid of a parameter rounds is in force.
-    step = {name: getattr(space.domain(name), "step", None) or 0 for name in space.names}
-    for name, value in advice.items():
-        if name in space.names and found[name] != value:
-            near = isinstance(value, int | float) and abs(float(found[name]) - value) <= step[name]
-            if not near:
-                kept[name] = value
-    return found, kept
+            assert not isinstance(value, str), "a range has numbers"
+            position = domain.position(min(max(value, domain.low), domain.high))
+            found[name] = reach(space, found, name, position)
+            near = abs(float(found[name]) - value) <= (domain.step or 0)
+        if not near:
+            kept[name] = value
+    return space.validate(found), kept
 
 
 TUNED: dict[str, int] = {

@@ -23,6 +23,7 @@ from ascar.errors import SpaceError
 from ascar.space import Choices
 
 from .harness import called
+from .postgresql_rivals_reach import reach
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / "build" / "rivals"
 _ASKED_MAX = 200
-_SAMPLES, _HALVINGS = 100, 40
+_SAMPLES = 30
 _SPECIAL = "__special"
 _WORST_COST = 10.0
 
@@ -92,10 +93,17 @@ class Codes:
     def __post_init__(self) -> None:
         """Find where the ranges end."""
         samples = [self.space.default(), *self.space.sample(np.random.default_rng(1), _SAMPLES)]
+        bound = {name for constraint in self.space.constraints for name in constraint.names}
         for name in self.space.names:
-            if not isinstance(self.space.domain(name), Choices):
-                self._low[name] = min(self._end(one, name, 0.0) for one in samples)
-                self._high[name] = max(self._end(one, name, 1.0) for one in samples)
+            domain = self.space.domain(name)
+            if isinstance(domain, Choices):
+                continue
+            self._low[name], self._high[name] = domain.low, domain.high
+            if name in bound:
+                self._low[name] = min(float(reach(self.space, one, name, 0.0)) for one in samples)
+                self._high[name] = max(float(reach(self.space, one, name, 1.0)) for one in samples)
+                if domain.integer:
+                    self._low[name], self._high[name] = int(self._low[name]), int(self._high[name])
 
     @property
     def parameters(self) -> list[dict[str, Any]]:
@@ -147,23 +155,6 @@ class Codes:
             return self.space.validate(found)
         except SpaceError:
             return None
-
-    def _end(self, configuration: Configuration, name: str, towards: float) -> float:
-        """The value of a parameter that lies farthest in a direction, the others staying as they are."""
-        domain = self.space.domain(name)
-        assert not isinstance(domain, Choices), "only a range has ends"
-        value = configuration[name]
-        inside = 1 - towards if value in domain.special else domain.position(float(value))
-        outside, found = towards, float(domain.nearest(inside))
-        if self.space.is_valid({**configuration, name: domain.nearest(outside)}):
-            return domain.nearest(outside)
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            if self.space.is_valid({**configuration, name: domain.nearest(middle)}):
-                inside, found = middle, domain.nearest(middle)
-            else:
-                outside = middle
-        return found
 
 
 def _coded(name: str, kind: str, low: float, high: float, *, log: bool = False) -> dict[str, Any]:

@@ -220,7 +220,7 @@ class Bench:
 
 
 @contextmanager
-def testbed(scale: Scale) -> Generator[Testbed]:
+def bed_of(scale: Scale) -> Generator[Testbed]:
     """Make the volume and the control group, and fill the server once.
 
     Raises:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]
 
+_ANSWERS, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
+
 
 class AskedOptimizer(Protocol):
     """What answers."""
@@ -44,7 +46,6 @@ def serve(make: Callable[[list[dict[str, Any]], int, int], AskedOptimizer]) -> N
     Args:
         make: of the parameters, the number of trials, and the seed.
     """
-    said, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
     head = json.loads(sys.stdin.readline())
     optimizer = make(head["parameters"], head["trials"], head["seed"])
     for line in sys.stdin:
@@ -56,7 +57,7 @@ def serve(make: Callable[[list[dict[str, Any]], int, int], AskedOptimizer]) -> N
                 optimizer.tell(message["how"], message["cost"])
             case "ask" | "best" as do:
                 values = optimizer.ask() if do == "ask" else optimizer.best()
-                print(json.dumps({"values": values}), file=said, flush=True)
+                print(json.dumps({"values": values}), file=_ANSWERS, flush=True)
 
 
 def plain(value: Any) -> Any:
