@@ -74,7 +74,7 @@ class Peer:
 PEERS = {
     "optuna": Peer("optuna_process.py", ("optuna==5.0.0",)),
     "smac": Peer("smac_process.py", ("smac==2.4.1",)),
-    "mlos": Peer("mlos_process.py", ("mlos-core==0.6.2",)),
+    "mlos": Peer("mlos_process.py", ("mlos-core[smac]==0.6.2",)),
 }
 
 

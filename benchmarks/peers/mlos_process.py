@@ -10,6 +10,7 @@ import mlos_core.optimizers
 import pandas as pd
 from asking import Values, serve
 from config_space import config_space, values_of
+from mlos_core.data_classes import Suggestion
 
 _TARGET = "cost"
 _TRIALS_MAX = 10_000  # configurations that are not valid are no trials
@@ -32,28 +33,29 @@ class MlosProcess:
                 "n_random_init": max(1, round(_DESIGN_SHARE * trials)),
             },
         )
-        self.asked: pd.DataFrame | None = None
+        self.asked: Suggestion | None = None
         self.costs: list[tuple[float, Values]] = []
 
     def known(self, values: Values, cost: float) -> None:
-        self._register(pd.DataFrame([dict(ConfigSpace.Configuration(self.space, values=values))]), cost)
+        whole = dict(ConfigSpace.Configuration(self.space, values=values))
+        self._register(Suggestion(config=pd.Series(whole, dtype=object)), cost)
         self.costs.append((cost, values))
 
     def ask(self) -> Values:
-        self.asked, _ = self.optimizer.suggest()
-        return values_of(self.asked.iloc[0])
+        self.asked = self.optimizer.suggest()
+        return values_of(self.asked.config)
 
     def tell(self, how: str, cost: float) -> None:
         assert self.asked is not None, "it was asked before"
         if how == "measured":
-            self.costs.append((cost, values_of(self.asked.iloc[0])))
+            self.costs.append((cost, values_of(self.asked.config)))
         self._register(self.asked, cost)
 
     def best(self) -> Values:
         return min(self.costs, key=lambda one: one[0])[1]
 
-    def _register(self, configs: pd.DataFrame, cost: float) -> None:
-        self.optimizer.register(configs=configs, scores=pd.DataFrame({_TARGET: [cost]}))
+    def _register(self, one: Suggestion, cost: float) -> None:
+        self.optimizer.register(one.complete(pd.Series({_TARGET: cost})))
 
 
 if __name__ == "__main__":
