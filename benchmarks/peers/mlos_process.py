@@ -22,7 +22,15 @@ class MlosProcess:
 
     def __init__(self, parameters: list[dict[str, Any]], trials: int, seed: int) -> None:
         logging.disable(logging.WARNING)
-        self.space = config_space(parameters, seed)
+        self.space = config_space([one for one in parameters if one["kind"] != "category"], seed)
+        # Words, as `mlos_bench` has them: a number comes back from ConfigSpace as one of NumPy's, with which
+        # a configuration has another hash, and is not found again.
+        self.categories = [one["name"] for one in parameters if one["kind"] == "category"]
+        self.space.add(
+            ConfigSpace.CategoricalHyperparameter(one["name"], [str(at) for at in range(one["high"] + 1)])
+            for one in parameters
+            if one["kind"] == "category"
+        )
         self.optimizer = mlos_core.optimizers.OptimizerFactory.create(
             parameter_space=self.space,
             optimization_targets=[_TARGET],
@@ -37,22 +45,27 @@ class MlosProcess:
         self.costs: list[tuple[float, Values]] = []
 
     def known(self, values: Values, cost: float) -> None:
-        whole = dict(ConfigSpace.Configuration(self.space, values=values))
+        words = {name: str(value) if name in self.categories else value for name, value in values.items()}
+        whole = dict(ConfigSpace.Configuration(self.space, values=words))
         self._register(Suggestion(config=pd.Series(whole, dtype=object)), cost)
         self.costs.append((cost, values))
 
     def ask(self) -> Values:
         self.asked = self.optimizer.suggest()
-        return values_of(self.asked.config)
+        return self._values(self.asked)
 
     def tell(self, how: str, cost: float) -> None:
         assert self.asked is not None, "it was asked before"
         if how == "measured":
-            self.costs.append((cost, values_of(self.asked.config)))
+            self.costs.append((cost, self._values(self.asked)))
         self._register(self.asked, cost)
 
     def best(self) -> Values:
         return min(self.costs, key=lambda one: one[0])[1]
+
+    def _values(self, one: Suggestion) -> Values:
+        found = values_of(one.config)
+        return {name: int(value) if name in self.categories else value for name, value in found.items()}
 
     def _register(self, one: Suggestion, cost: float) -> None:
         self.optimizer.register(one.complete(pd.Series({_TARGET: cost})))
