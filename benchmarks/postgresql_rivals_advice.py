@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
 
 GIB_KIB, MIB_KIB = 2**20, 2**10
-_LOCKED_S = 600.0
+_LOCKED_S = 120.0
 
 
 def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: bool) -> dict[str, Value]:
@@ -137,24 +137,45 @@ def left_out() -> list[str]:
     return found
 
 
+class ProfileHeld(RuntimeError):
+    """Another study holds a setting of the profile."""
+
+
 @contextmanager
 def tuned(device: str) -> Generator[None]:
     """TuneD's profile in force, journaled by a keeper, which puts everything back.
 
     Raises:
-        RuntimeError: the kernel refuses a value, or somebody else holds the settings for ten minutes.
+        ProfileHeld: another study holds one of the settings for two minutes; none was set.
+        RuntimeError: the kernel refuses a value.
     """
-    with Keeper("TuneD's profile") as keeper:
-        ends_s = time.monotonic() + _LOCKED_S
-        for name, value in TUNED.items():
-            while True:
-                try:
-                    keeper.knob_write(name.replace("DEV", device), value)
-                    break
-                except Refused as refused:
-                    if "is locked by" not in refused.message or time.monotonic() > ends_s:
-                        raise RuntimeError(refused.message) from refused
-                    time.sleep(1)
-                except AscarError as error:
-                    raise RuntimeError(error.message) from error
+    settings = {name.replace("DEV", device): value for name, value in TUNED.items()}
+    keeper = _holding(tuple(settings))
+    try:
+        for name, value in settings.items():
+            try:
+                keeper.knob_write(name, value)
+            except AscarError as error:
+                raise RuntimeError(error.message) from error
         yield
+    finally:
+        keeper.close()
+
+
+def _holding(settings: tuple[str, ...]) -> Keeper:
+    """A keeper that holds the settings, all or none."""
+    ends_s = time.monotonic() + _LOCKED_S
+    while True:
+        keeper = Keeper("TuneD's profile").start()
+        try:
+            keeper.lock(*settings)
+        except Refused as refused:
+            keeper.close()
+            if time.monotonic() > ends_s:
+                raise ProfileHeld(refused.message) from refused
+            time.sleep(2)
+        except BaseException:
+            keeper.close()
+            raise
+        else:
+            return keeper

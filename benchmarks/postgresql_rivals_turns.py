@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.pilot.turns import Gain
 
-from .postgresql_rivals_advice import tuned
+from .postgresql_rivals_advice import ProfileHeld, tuned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,7 @@ LEVEL, LEVEL_WIDTH = 0.05, 0.05
 """Of each interval: the error, and the difference within which two are level."""
 HALF_WIDTH_MAX = 0.05
 BLOCKS_MIN = 4
+HELD_MAX = 3
 DEFAULT, OURS = "default", "ascar"
 
 Scores = dict[str, "float | None"]
@@ -80,21 +81,25 @@ def block(
         attempted: hears of each run.
 
     Returns:
-        The scores and the seconds by contender.
+        The scores and the seconds by contender, and who was left out since another study holds what it sets.
 
     Raises:
-        RuntimeError: TuneD's profile cannot be put in force.
+        RuntimeError: the kernel refuses TuneD's profile.
     """
     order = list(contenders)
     random.Random(seed).shuffle(order)
-    scores, seconds = Scores(), dict[str, float]()
+    scores, seconds, held = Scores(), dict[str, float](), list[str]()
     with bed.bench(load) as bench:
         for one in order:
-            with one.state(bed.device):
-                trial = bench.attempt(one.configuration)
+            try:
+                with one.state(bed.device):
+                    trial = bench.attempt(one.configuration)
+            except ProfileHeld:
+                held.append(one.name)
+                continue
             scores[one.name], seconds[one.name] = trial.score, trial.total_s
             attempted(one, trial)
-    return {"scores": scores, "seconds": seconds}
+    return {"scores": scores, "seconds": seconds, "held": held}
 
 
 def gain(blocks: Sequence[Scores], reference: str, other: str) -> Gain | None:
@@ -115,8 +120,10 @@ def half_width(found: Gain | None) -> float:
 
 
 def settled(blocks: Sequence[Mapping[str, Any]], name: str, limit_s: float) -> bool:
-    """Whether a contender is known well enough, against the default and ours, or had its time."""
+    """Whether a contender is known well enough, against the default and ours, had its time, or cannot run."""
     scores = [one["scores"] for one in blocks]
+    if sum(name in one.get("held", ()) for one in blocks) >= HELD_MAX:
+        return True
     if sum(one["seconds"].get(name, 0.0) for one in blocks) >= limit_s:
         return True
     if sum(name in one for one in scores) < BLOCKS_MIN:

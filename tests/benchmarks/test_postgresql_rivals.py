@@ -253,6 +253,8 @@ def test_a_contender_runs_until_it_is_known_well_or_had_its_time():
     blocks = made(8, default=1.0, ascar=1.2, optuna=1.21)
     assert [turns.settled(blocks[:at], "optuna", 1000.0) for at in (1, 3, 8)] == [False, False, True]
     assert turns.settled(blocks[:1], "optuna", 4.0)
+    held = [{"scores": {"default": 1.0}, "seconds": {"default": 4.0}, "held": ["TuneD"]}] * 3
+    assert [turns.settled(held[:at], "TuneD", 1000.0) for at in (2, 3)] == [False, True]
     failing = [{**one, "scores": {**one["scores"], "optuna": None}} for one in blocks]
     assert not turns.settled(failing, "optuna", 1000.0)
 
