@@ -114,7 +114,8 @@ class Rivalry:
                 TUNED_PROFILE,
                 space.default(),
                 is_tuned=True,
-                note=f"in force: {', '.join(TUNED)}" + (f"; not: {missing}" if missing else ""),
+                note=f"in force: {', '.join((*TUNED, 'read-ahead'))}"
+                + (f"; not: {missing}" if missing else ""),
             )
         )
         return listed

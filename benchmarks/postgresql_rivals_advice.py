@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space, Value
 
+    from .postgresql_rivals_testbed import Testbed
+
 GIB_KIB, MIB_KIB = 2**20, 2**10
 _LOCKED_S = 120.0
 
@@ -106,9 +108,10 @@ TUNED: dict[str, int] = {
     "vm.dirty_bytes": 536_870_912,
     "vm.dirty_background_bytes": 67_108_864,
     "vm.swappiness": 3,
-    "block.DEV.read_ahead_kb": 4096,
 }
-"""The settings of TuneD's profile `postgresql` that a keeper may set, in the order in which they are set."""
+"""The settings of TuneD's profile `postgresql` for the whole machine that a keeper may set, in this order."""
+
+TUNED_READ_AHEAD_KIB = 4096
 
 TUNED_ELSEWHERE: dict[str, tuple[str, str]] = {
     "transparent_hugepages": ("/sys/kernel/mm/transparent_hugepage/enabled", "never"),
@@ -142,22 +145,22 @@ class ProfileHeld(RuntimeError):
 
 
 @contextmanager
-def tuned(device: str) -> Generator[None]:
-    """TuneD's profile in force, journaled by a keeper, which puts everything back.
+def tuned(bed: Testbed) -> Generator[None]:
+    """TuneD's profile in force, journaled by keepers, which put everything back.
 
     Raises:
         ProfileHeld: another study holds one of the settings for two minutes; none was set.
         RuntimeError: the kernel refuses a value.
     """
-    settings = {name.replace("DEV", device): value for name, value in TUNED.items()}
-    keeper = _holding(tuple(settings))
+    keeper = _holding(tuple(TUNED))
     try:
-        for name, value in settings.items():
+        for name, value in TUNED.items():
             try:
                 keeper.knob_write(name, value)
             except AscarError as error:
                 raise RuntimeError(error.message) from error
-        yield
+        with bed.read_ahead(TUNED_READ_AHEAD_KIB):
+            yield
     finally:
         keeper.close()
 

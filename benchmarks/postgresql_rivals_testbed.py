@@ -26,6 +26,7 @@ from ascar.study import Study
 from ascar.systems.asking import entering
 from ascar.systems.keeper import Keeper
 from ascar.systems.localfs import LocalFileSystem
+from ascar.systems.localfs_device import SecondsByStep
 from ascar.systems.postgresql import PostgreSQL
 from ascar.systems.postgresql.server import PostgresServer
 
@@ -143,16 +144,27 @@ class Testbed:
     Attributes:
         scale: how large everything is.
         directory: a directory of the server's account on the volume.
-        device: the kernel's name of the volume.
+        volume: the volume; its keeper holds what is set of its device.
         group: the directory of the control group.
         site: a directory for Python's path in which `ascar` finds the kind of target.
     """
 
     scale: Scale
     directory: Path
-    device: str
+    volume: LocalFileSystem
     group: Path
     site: Path
+
+    @contextmanager
+    def read_ahead(self, kib: int) -> Generator[None]:
+        """The largest read-ahead of the volume is another one meanwhile."""
+        device, knob = self.volume._entered(), "block.DEV.read_ahead_kb"
+        before = device.knob(knob)
+        device.set_knobs({knob: kib}, SecondsByStep())
+        try:
+            yield
+        finally:
+            device.set_knobs({knob: before}, SecondsByStep())
 
     def tables(self, load: str, budget_s: float, load_min_s: float) -> dict[str, Any]:
         """The study of a load.
@@ -240,7 +252,7 @@ def bed_of(scale: Scale) -> Generator[Testbed]:
             (directory / LOADS["sort"]).write_text(SORT.read_text().replace("LAST", last))
             group = keeper.cgroup_create(scale.memory_mib * 2**20).path
             site = _site(Path(folder) / "site")
-            bed = Testbed(scale, directory, volume.device or "", group, site)
+            bed = Testbed(scale, directory, volume, group, site)
             with bed.bench("tpcb") as bench:
                 first = bench.attempt(bench.prepared.space.default())
             if first.failure is not None:

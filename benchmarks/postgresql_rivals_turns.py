@@ -51,9 +51,9 @@ class Contender:
     is_tuned: bool = False
     note: str = ""
 
-    def state(self, device: str) -> AbstractContextManager[None]:
+    def state(self, bed: Testbed) -> AbstractContextManager[None]:
         """The state of the kernel in which it runs."""
-        return tuned(device) if self.is_tuned else nullcontext()
+        return tuned(bed) if self.is_tuned else nullcontext()
 
 
 def distinct(contenders: Sequence[Contender]) -> dict[str, str]:
@@ -92,13 +92,13 @@ def block(
     with bed.bench(load) as bench:
         for one in order:
             try:
-                with one.state(bed.device):
+                with one.state(bed):
                     trial = bench.attempt(one.configuration)
+                    attempted(one, trial)
             except ProfileHeld:
                 held.append(one.name)
                 continue
             scores[one.name], seconds[one.name] = trial.score, trial.total_s
-            attempted(one, trial)
     return {"scores": scores, "seconds": seconds, "held": held}
 
 

@@ -299,7 +299,7 @@ def test_too_little_data_is_refused():
 @needs_postgresql
 def test_a_short_run_on_the_server(tmp_path, drawn):
     drawn()
-    scale = Scale(memory_mib=192, accounts=26, load_s=2, trials=3)
+    scale = Scale(memory_mib=256, accounts=35, load_s=2, trials=3)
     swappiness = Path("/proc/sys/vm/swappiness")
     before = swappiness.read_text()
     with bed_of(scale) as bed:
@@ -313,6 +313,7 @@ def test_a_short_run_on_the_server(tmp_path, drawn):
         def attempted(one, trial):
             processes.append((one.name, trial.failure, (bed.group / "memory.max_usage_in_bytes").read_text()))
             assert swappiness.read_text() == ("3\n" if one.is_tuned else before)
+            assert (bed.volume._entered().knob("block.DEV.read_ahead_kb") == 4096) is one.is_tuned
 
         listed = [
             turns.Contender("default", space.default()),
