@@ -53,7 +53,6 @@ def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: boo
         "maintenance_work_mem": min(memory_kib // (8 if warehouse else 16), 8 * GIB_KIB),
         "checkpoint_completion_target": 0.9,
         "wal_buffers": max(wal_buffers, 32),
-        "default_statistics_target": 500 if warehouse else 100,
         "random_page_cost": 4.0 if warehouse else 1.1,
         "effective_io_concurrency": 200,
         "work_mem": max(sort, 4 * MIB_KIB),
@@ -62,7 +61,9 @@ def pgtune(memory_kib: int, connections: int, processors: int, *, warehouse: boo
         "min_wal_size": 4096 if warehouse else 2048,
         "wal_compression": "lz4",
     }
-    if not warehouse:
+    if warehouse:
+        advice["default_statistics_target"] = 500
+    else:
         advice["jit"] = False
     if processors >= 4:
         half = (processors + 1) // 2

@@ -141,7 +141,7 @@ def test_the_advice_of_pgtune_is_a_configuration_of_the_server():
     given = advice.pgtune(scale.memory_mib * 1024, 20, 2, warehouse=False)
     found, kept = advice.within(space, given)
     assert (found["max_wal_size"], found["shared_buffers"]) == (1024, 98304)
-    assert set(kept) == {"max_wal_size", "min_wal_size", "default_statistics_target", "huge_pages"}
+    assert set(kept) == {"max_wal_size", "min_wal_size", "huge_pages"}
     codes = peers.Codes(space)
     assert codes.decoded(codes.encoded(found)) == found
 
