@@ -512,9 +512,37 @@ def test_nearest_bears_anything(wanted):
     assert space.is_valid(space.nearest(wanted))
 
 
+def test_nearest_leaves_alone_what_broken_constraints_do_not_name():
+    wide = {"log": True, "cost": COST}
+    space = Space(
+        (
+            integer("buffers", (16, 10**8), default=128, **wide),
+            integer("sorts", (1, 10**8), default=4, special={"0": "none"}, **wide),
+            integer("log_low", (1, 10**8), default=80, **wide),
+            integer("log_high", (1, 10**8), default=1000, **wide),
+            integer("elsewhere", (1, 10**8), default=1, **wide),
+        ),
+        ("buffers + 20 * sorts <= 10000", "log_low <= log_high"),
+    )
+    wanted = {"buffers": 5000, "sorts": 1000, "log_low": 50, "log_high": 70, "elsewhere": 123456}
+    found = space.nearest(wanted)
+    assert {name: found[name] for name in ("log_low", "log_high", "elsewhere")} == {
+        "log_low": 50,
+        "log_high": 70,
+        "elsewhere": 123456,
+    }
+    assert 128 < found["buffers"] < 5000
+    assert 4 < found["sorts"] < 1000
+    assert 9000 < found["buffers"] + 20 * found["sorts"] <= 10000
+    assert space.nearest({**wanted, "sorts": 0, "buffers": 20000})["sorts"] == 4, (
+        "no value is beside a special one"
+    )
+
+
 def test_nearest_moves_ranges_to_where_constraints_hold():
     space = Space(
         (floating("x", (0, 9), default=0, cost=COST), floating("y", (0, 9), default=1, cost=COST)), ("x < y",)
     )
-    assert space.nearest({"x": 9, "y": 3}) == Configuration({"x": 0.0, "y": 1.0})
+    found = space.nearest({"x": 9, "y": 3})
+    assert 9 / 7 - 1e-4 < found["x"] < found["y"] < 9 / 7 + 1e-4, "from the defaults as far as they hold"
     assert space.pin({"x": 5}).default()["y"] > 5

@@ -221,6 +221,24 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     assert len(running(place, "postgres")) >= 1
 
 
+def test_only_the_fill_is_written_before_the_server_ends(target: PostgreSQL) -> None:
+    target.apply(target.space.default())
+    target.settle()
+    server = target._server
+    assert server is not None
+
+    def state(data: Path) -> str:
+        words = [target._programs.path("pg_controldata"), "-D", str(data)]
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        return next(line.partition(":")[2].strip() for line in told.splitlines() if "cluster state" in line)
+
+    server.stop()
+    assert state(server.saved) == "shut down"
+    assert state(server.data) == "in production", "its data is thrown away, so nothing is written"
+    target.apply(target.space.default())
+    target.health(10.0)
+
+
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
     script = (
         "import sys, time\n"

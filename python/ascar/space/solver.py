@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ascar.space.running import RunningRule
 
 TRIES_MAX: Final = 10_000
+_HALVINGS: Final = 20
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
 _CORE_MAX: Final = 100  # constraints that are left out one by one to find those that clash
 _COMBINATIONS_MAX: Final = 50_000  # of a constraint's values, beyond which it is checked on each draw
@@ -309,10 +310,13 @@ class Solver:
         return self.configuration(known) if self.accepts(known) else self._moved(known, free)
 
     def _moved(self, known: dict[str, Value | None], free: Sequence[DiagramLevel]) -> Configuration:
-        """Move values of ranges until the constraints on them hold: to the defaults, else somewhere."""
+        """Move values of ranges until the constraints on them hold: towards the defaults, else somewhere."""
         defaults = {
             level.name: nearest_value(level.domain, None, self._defaults[level.name]) for level in free
         }
+        moving = self._of_broken(known, defaults)
+        if self.accepts(known | moving):
+            return self.configuration(self._towards(known, moving))
         if self.accepts(known | defaults):
             return self.configuration(known | defaults)
         rng = np.random.default_rng(0)  # any fixed stream: the same wish always gives the same configuration
@@ -321,6 +325,39 @@ class Solver:
             if self.accepts(moved):
                 return self.configuration(moved)
         return self.draw(rng)
+
+    def _of_broken(
+        self, known: Mapping[str, Value | None], defaults: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """The defaults of the ranges that broken constraints name, and of those that break one then."""
+        moving: dict[str, Value] = {}
+        while True:
+            tried = {**known, **moving}
+            broken = [constraint for constraint in self.drawn if holds(constraint, tried) is False]
+            more = {name for constraint in broken for name in constraint.names} & defaults.keys()
+            if more <= moving.keys():
+                return moving
+            moving |= {name: defaults[name] for name in more}
+
+    def _towards(
+        self, known: Mapping[str, Value | None], moving: Mapping[str, Value]
+    ) -> dict[str, Value | None]:
+        """Values that hold, with the moving ones no nearer to their defaults than is needed."""
+        found, kept, given_up = {**known, **moving}, 0.0, 1.0
+        for _ in range(_HALVINGS):
+            share = (kept + given_up) / 2
+            tried = {
+                **known,
+                **{
+                    name: _between(self.domains[name], end, known[name], share)
+                    for name, end in moving.items()
+                },
+            }
+            if self.accepts(tried):
+                found, kept = tried, share
+            else:
+                given_up = share
+        return found
 
     def parameter(self, name: str) -> Parameter:
         """The parameter of that name."""
@@ -344,6 +381,17 @@ def nearest_key(level: DiagramLevel, node: DiagramNode, wanted: object, default:
         if min(distances) < math.inf:
             return keys[distances.index(min(distances))]
     return keys[0]
+
+
+def _between(domain: Domain, end: Value, value: Value | None, share: float) -> Value:
+    """The value of a range at a share of the way from one end to a value; the end where one is special."""
+    assert isinstance(domain, Range)
+    if not isinstance(end, (int, float)) or not isinstance(value, (int, float)):
+        return end
+    if end in domain.special or value in domain.special:
+        return end
+    start = domain.position(end)
+    return domain.nearest(start + share * (domain.position(value) - start))
 
 
 def nearest_value(domain: Domain, wanted: object, default: Value) -> Value:

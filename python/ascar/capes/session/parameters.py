@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ascar.capes.session.joint_values import forbidden_by_relation
 from ascar.catalogues import kernel_setting
 from ascar.errors import AscarError, StudyError
 from ascar.space import Choices, Range
 from ascar.space.parameter import value_text
+from ascar.space.relation import Relation
 from ascar.systems.keeper import Keeper
 from ascar.systems.kernel_parameters import DEVICE, here
 
@@ -158,23 +160,33 @@ def forbidden_by(
     """`[[rule]]` of the interface's file: what the constraints of the space exclude.
 
     Names become those of the session; parameters that the session does not set are their values.
+
+    Raises:
+        StudyError: no rule can say what a constraint excludes.
     """
-    keys = {one.parameter.name for one in parameters}
+    keys = _formula_names(parameters)
     tables: list[dict[str, Any]] = []
     for constraint in space.constraints:
         names = set(constraint.names)
-        if not names & keys or not names <= keys | default.keys():
+        if not names & keys.keys() or not names <= keys.keys() | default.keys():
             continue
-        text = in_session_names(str(constraint), parameters, default)
-        tables.append(
-            {"forbid": f"not ({text})", "why": f"the study's space has the constraint {constraint}"}
-        )
+        if isinstance(constraint, Relation):
+            formulas = forbidden_by_relation(constraint, keys, default)
+        else:
+            formulas = [f"not ({in_session_names(str(constraint), parameters, default)})"]
+        why = f"the study's space has the constraint {constraint}"
+        tables += [{"forbid": formula, "why": why} for formula in formulas]
     return tables
+
+
+def _formula_names(parameters: Sequence[SessionParameter]) -> dict[str, str]:
+    """The names of the session's parameters in formulas, by those of the space."""
+    return {one.parameter.name: re.sub(r"\W", "_", one.key) for one in parameters}
 
 
 def in_session_names(formula: str, parameters: Sequence[SessionParameter], default: Configuration) -> str:
     """A formula in the names of the session; parameters that the session does not set are their values."""
-    keys = {one.parameter.name: re.sub(r"\W", "_", one.key) for one in parameters}
+    keys = _formula_names(parameters)
 
     def said(match: re.Match[str]) -> str:
         word = match[0]
