@@ -83,7 +83,7 @@ def test_it_is_refused_unless_the_command_line_names_it(server: LiveServer) -> N
         ({"database": "dbname=x password=y"}, "target.database: must not hold a password"),
         ({"service": "shop"}, "target.service: names host and port already"),
         ({"memory": "much"}, "target.memory: 'much' is not a size"),
-        ({"restarts": "allowed"}, "target.restarts"),
+        ({"restarts": "sometimes"}, "target.restarts"),
         ({"server": "own"}, "target.server"),
         ({"password": "x"}, "password"),
     ],

@@ -49,7 +49,7 @@ def server() -> Iterator[LiveServer]:
         yield started
 
 
-def target_of(server: LiveServer, minimum: float, **limit: Any) -> ExistingPostgreSQL:
+def target_of(server: LiveServer, minimum: float | str, **limit: Any) -> ExistingPostgreSQL:
     target = ExistingPostgreSQL(
         {
             "server": "existing",
@@ -167,6 +167,26 @@ def new_clients(server: LiveServer) -> Iterator[None]:
             yield
         finally:
             load.kill()
+
+
+def test_a_share_is_of_what_clients_get_under_the_old_values(server: LiveServer) -> None:
+    with server.clients(4), target_of(server, "60%") as target:
+        begun_s = time.monotonic()
+        target.apply(target.space.validate({**target.space.default(), "work_mem": 16384}))
+        assert time.monotonic() - begun_s > 5  # nobody could know before
+        time.sleep(4)
+        assert target.violation is None
+        target.apply(target.space.validate({**target.space.default(), **SCANS}))
+        assert "60% of the usual; the old values were put back" in until(target, 30)
+        assert server.auto.read_text() == AUTO
+
+
+def test_a_share_of_what_the_server_does_not_tell_is_one_line(server: LiveServer) -> None:
+    with (
+        target_of(server, 1.0) as target,
+        pytest.raises(StudyError, match=r"guard.ceiling\[0\].maximum = .150%.: must be a number; shares are"),
+    ):
+        target.guard_by(GuardSection(ceiling=({"metric": "cpu_s", "maximum": "150%"},)))
 
 
 def test_a_ceiling_of_the_time_of_statements(server: LiveServer) -> None:

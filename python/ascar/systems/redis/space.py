@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ascar.catalogues.redis import redis
 from ascar.errors import SpaceError, StudyError
@@ -15,6 +18,17 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.redis import RedisSetting
     from ascar.program.redis import RedisPrograms
+    from ascar.space import Parameter
+
+LEAVES_SOMETHING: Mapping[str, str] = {
+    "appendonly": "a log is made, or ends",
+    "maxmemory-policy": "what is evicted is gone",
+    "maxmemory-eviction-tenacity": "what is evicted is gone",
+    "client-query-buffer-limit": "clients that send more are disconnected",
+    "slowlog-max-len": "entries beyond it are gone",
+    "slowlog-log-slower-than": "entries replace those of the administrator",
+}
+"""Settings that a study of a server in use never changes, for what is left of a trial."""
 
 Given = bool | int | float | str
 
@@ -42,6 +56,51 @@ def redis_space(
         f"{name} <= {max(int(default[name]), number)}" for name, number in most.items() if name in space
     )
     return space.constrain(*limits)
+
+
+def live_redis_space(parameters: str, told: Mapping[str, str] | None, memory_bytes: int) -> Space:
+    """The settings that CONFIG SET changes on a running server, with the values in force as defaults.
+
+    Left out are those whose change leaves something behind that CONFIG SET does not take back, and those
+    that only apply where the log is written while it is not: `appendonly` stays as it is.
+
+    Args:
+        parameters: "expert" or "wide".
+        told: the settings of the server, as CONFIG GET tells them; None: nobody has asked it yet.
+        memory_bytes: the memory that the server may use.
+    """
+    wanted = [
+        one
+        for one in redis().values()
+        if one.context == "dynamic"
+        and not one.set_by
+        and one.name not in LEAVES_SOMETHING
+        and (one.expert or parameters == "wide")
+    ]
+    if told is None:
+        found = [replace(one, when="").parameter() for one in wanted]
+    else:
+        logs = told.get("appendonly") == "yes"
+        present = [one for one in wanted if one.name in told and (logs or one.when != "appendonly")]
+        # Where no snapshot is taken, the first one would replace whatever file has its name.
+        known = [_as_found(one, told[one.name]) for one in present if told[one.name] or one.name != "save"]
+        found = [one for one in known if one is not None]
+    space = Space(tuple(found), name="redis", allow_weaker=tuple(Guarantee))
+    if "repl_backlog_size" not in space:
+        return space
+    most = max(int(space.default()["repl_backlog_size"]), memory_bytes // 2)
+    return space.constrain(f"repl_backlog_size <= {most}")
+
+
+def _as_found(one: RedisSetting, text: str) -> Parameter | None:
+    """A parameter with the value in force as its default; None: that is a word nobody knows."""
+    setting, value = replace(one, when=""), one.value(text)
+    with suppress(SpaceError):
+        return setting.parameter(value)
+    if isinstance(value, (bool, str)):
+        return None
+    outside = {**one.special, text: "the value that the study found"}
+    return replace(setting, special=outside).parameter(value)
 
 
 def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str, Given]:
