@@ -140,7 +140,8 @@ def test_a_share_is_a_limit_of_its_own_and_no_formula():
 
 
 def test_a_share_of_a_system_that_nobody_uses_is_refused():
-    text = '[study]\nname = "s"\nobjective = "maximize x"\nbudget = "1 min"\n[target]\nkind = "sqlite"\n'
+    text = '[study]\nname = "s"\nobjective = "maximize operations"\nbudget = "1 min"\n'
+    text += '[target]\nkind = "sqlite"\n'
     study = Study.parse(f"{text}[[guard.floor]]\nmetric = 'throughput_ops_per_s'\nminimum = '80%'\n")
     with pytest.raises(
         StudyError, match=r"guard.floor\[0\].minimum = '80%': must be a number; a share is kept"

@@ -162,7 +162,7 @@ class LiveSettings(Generic[S]):
         with self.changing:
             assert self._restoration is not None, "something was changed"
             try:
-                self._restoration.carry_out(session)
+                self._restoration.carry_out(session if session.is_open else self.checked_session())
             except StageFailed:
                 self._restoration.carry_out(self.checked_session())
             self._put_back()

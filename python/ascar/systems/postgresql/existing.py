@@ -36,7 +36,7 @@ from ascar.systems.postgresql.activity import LOOKS, METRICS, PostgresActivity
 from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
 from ascar.systems.postgresql.live_settings import PostgresLiveSettings
-from ascar.systems.postgresql.reading import IN_FORCE, in_force
+from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, as_chosen, in_force
 from ascar.systems.postgresql.restoration import READ, RELOAD
 from ascar.systems.postgresql.server_facts import (
     ServerFacts,
@@ -96,6 +96,8 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
     def _space_of(self, session: PsqlSession, facts: ServerFacts) -> Space:
         present = in_force(session.ask(IN_FORCE))
+        if self._restart is not None:
+            present = as_chosen(present, session.ask(CHOSEN))
         return live_space(
             self.options.parameters,
             present,
