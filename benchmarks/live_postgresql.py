@@ -29,6 +29,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -43,7 +44,7 @@ from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
 FLOOR, WINDOW_S, AFTER_S, ROUNDS = 0.7, 0.5, 5.0, 3
 BELOW_MAX_S = 5.0
@@ -53,9 +54,7 @@ _DIE_KIB = 3 << 20
 _CONNECTED_S, _LATE_S = 6.0, 4.0
 _HISTORY = "history.sqlite"
 
-SCANS = (
-    "enable_indexscan = false, enable_indexonlyscan = false, enable_bitmapscan = false, enable_tidscan = true"
-)
+SCANS = "enable_indexscan = false, enable_indexonlyscan = false, enable_bitmapscan = false"
 
 STUDY = """
 [study]
@@ -78,8 +77,8 @@ allow_weaker = ["availability"]
 [start]
 configurations = [{{ {bad} }}]
 [measurement]
-load_min = "10 s"
-load_max = "15 s"
+load_min = "9 s"
+load_max = "10 s"
 reading = "1 s"
 abandon = 0.0
 [stop]
@@ -113,9 +112,9 @@ class BadCandidate:
     restarts: bool = False
 
     @property
-    def names(self) -> list[str]:
+    def planted(self) -> dict[str, Any]:
         """The parameters that it sets."""
-        return [one.partition("=")[0].strip() for one in self.values.split(",")]
+        return tomllib.loads(self.values.replace(", ", "\n"))
 
 
 CANDIDATES = {
@@ -154,7 +153,8 @@ class PeoplesServer:
             )
         self._run("pg_ctl", "start", "-w", "-D", str(self.data), "-l", str(self.place / "log"))
         self._run("pgbench", "-i", "-q", "-s", "4", "-h", str(self.place), "-U", "postgres", "postgres")
-        self.ask("ALTER SYSTEM SET work_mem = '8MB'; SELECT pg_reload_conf()")
+        self.ask("ALTER SYSTEM SET work_mem = '8MB'")
+        self.ask("SELECT pg_reload_conf()")
 
     def restart_command(self) -> list[str]:
         """Starts it anew; with more memory than it may have it does not come up."""
@@ -295,7 +295,7 @@ def study(name: str, seed: int) -> dict[str, Any]:
                 seed=seed,
                 host=server.place,
                 restarts=restarts,
-                tuned=json.dumps(candidate.names),
+                tuned=json.dumps(list(candidate.planted)),
                 bad=candidate.values,
                 floor=100 * FLOOR,
             )
@@ -303,7 +303,6 @@ def study(name: str, seed: int) -> dict[str, Any]:
         people = server.come(*candidate.people)
         time.sleep(3)
         before, files, pid = server.settings(), server.files(), server.pid
-        begun_s = time.time()
         crowd = Crowd(server)
         held.callback(crowd.close)
         environment = {
@@ -339,7 +338,7 @@ def study(name: str, seed: int) -> dict[str, Any]:
         if not trials:
             raise RuntimeError(f"ascar tune ended with {process.returncode}: {(told or said)[-300:]!r}")
         return {
-            **judged(server.answers_s(), trials, begun_s, ended_s),
+            **judged(server.answers_s(), trials, candidate.planted, ended_s),
             **left,
             "status": process.returncode,
         }
@@ -363,6 +362,8 @@ def trials_of(folder: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     with History(path) as history:
+        if not history.runs("bad"):
+            return []
         return [
             {
                 "values": dict(one.configuration),
@@ -377,34 +378,33 @@ def trials_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def judged(
-    answers_s: Sequence[float], trials: Sequence[dict[str, Any]], begun_s: float, ended_s: float
+    answers_s: Sequence[float],
+    trials: Sequence[dict[str, Any]],
+    planted: Mapping[str, Any],
+    ended_s: float,
 ) -> dict[str, Any]:
     """How long people had less than the floor for each trial of the bad candidate, and otherwise."""
-    default = trials[0]["values"]
-    ours = [(one, one["values"] == default) for one in trials]
-    good = [one for one, is_default in ours if is_default]
+    good = [one for one in trials if one["values"] == trials[0]["values"]]
     usual_begin_s, usual_end_s = good[0]["begin_s"], good[0]["begin_s"] + good[0]["seconds"]
     usual = sum(usual_begin_s <= at_s < usual_end_s for at_s in answers_s) / (usual_end_s - usual_begin_s)
-    bad = []
-    for one, is_default in ours:
-        if is_default:
-            continue
-        end_s = min(ended_s, one["begin_s"] + one["seconds"] + AFTER_S)
-        bad.append(
-            {
-                "below_s": below_s(answers_s, usual, one["begin_s"], end_s),
-                "state": one["state"],
-                "failure": one["failure"],
-                "values": one["values"],
-            }
-        )
+    bad = [
+        {
+            "below_s": below_s(
+                answers_s, usual, one["begin_s"], min(ended_s, one["begin_s"] + one["seconds"] + AFTER_S)
+            ),
+            "seconds": one["seconds"],
+            "state": one["state"],
+            "failure": one["failure"],
+        }
+        for one in trials
+        if all(one["values"].get(name) == value for name, value in planted.items())
+    ]
     anyway_s = sum(below_s(answers_s, usual, g["begin_s"], g["begin_s"] + g["seconds"]) for g in good)
     return {
         "usual_per_s": usual,
         "bad": bad,
         "anyway_s": anyway_s,
         "good_s": sum(g["seconds"] for g in good),
-        "study_s": ended_s - begun_s,
     }
 
 
@@ -438,7 +438,7 @@ def main() -> None:
         for name in CANDIDATES
     ]
     found = benchmark.run(pieces)
-    rows = []
+    rows: list[list[str]] = []
     for name in CANDIDATES:
         ours = [one for key, one in found.items() if key.rpartition(" ")[0] == name]
         bad = [trial for one in ours for trial in one["bad"]]

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError, WorkError
+from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
 from ascar.study import GuardSection
 from ascar.systems.asking import apply_checked
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
@@ -157,6 +158,13 @@ def test_the_guard_starts_the_server_anew_to_put_the_old_values_back(server: Liv
         target.sample()
 
 
+def nobody_holds(server: LiveServer) -> bool:
+    """Whether the keeper of the study that was killed is gone."""
+    with suppress(Refused), target_of(server):
+        return True
+    return False
+
+
 SCRIPT = """
 import json, sys
 from ascar.systems import open_target
@@ -176,6 +184,7 @@ def test_killed_before_and_after_a_new_start_the_server_has_the_old_values(
 ) -> None:
     for turn in range(3):
         words = [sys.executable, "-c", SCRIPT, json.dumps(options_of(server))]
+        server.wait_for(lambda: nobody_holds(server), 60)
         with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             for _ in range(1 + turn % 2):

@@ -22,7 +22,7 @@ from ascar.workspace import LoadTiming
 from live_redis import LiveRedis, live_redis, redis_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not redis_installed(), reason="Redis is not installed")
@@ -50,7 +50,7 @@ def target_of(live: LiveRedis, /, **options: Any) -> ExistingRedis:
 
 
 @contextmanager
-def unchanged(server: LiveRedis) -> Iterator[None]:
+def unchanged(server: LiveRedis) -> Generator[None]:
     """What the server is set to, and its file, are the same afterwards."""
     told, file = server.ask("CONFIG", "GET", "*"), server.conf.read_bytes()
     yield
@@ -114,7 +114,7 @@ def test_settings_change_and_nothing_else_does(server: LiveRedis) -> None:
             assert default["hz"] == 20
             assert not {name.replace("-", "_") for name in LEAVES_SOMETHING} & set(target.space.names)
             # No log is written and no snapshot taken: their settings have no effect, or a lasting one.
-            assert not {"appendfsync", "save", "io_threads"} & set(target.space.names)
+            assert not {"appendfsync", "save", "tcp_backlog"} & set(target.space.names)
             change = apply_checked(target, trial(target))
             assert change.filled
             assert set(change.parameters) == set(TRIAL)

@@ -54,7 +54,8 @@ def calls_of(fields: Mapping[str, str]) -> tuple[float, float]:
         command = name.removeprefix("cmdstat_").partition("|")[0]
         if not name.startswith("cmdstat_") or command in _OF_ADMINISTRATION:
             continue
-        told = dict(part.partition("=")[::2] for part in stats.split(","))
+        parts = (part.partition("=") for part in stats.split(","))
+        told = {field: value for field, _, value in parts}
         calls += number(told, "calls")
         spent_us += number(told, "usec")
     return calls, spent_us / 1e3

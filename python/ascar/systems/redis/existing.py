@@ -71,7 +71,7 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, ExistingRedisOptions, "target")
         check_redis_options(self.options)
-        super().__init__(self.options, live_redis_space(self.options.parameters, None, 0))
+        super().__init__(self.options, live_redis_space(self.options.parameters, redis(), None, 0))
         self._address = redis_address_of(self.options)
         self._told: Mapping[str, str] = {}
 
@@ -84,9 +84,9 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
     def _check_tunable(self, session: RedisSession, facts: RedisFacts) -> None:  # noqa: ARG002
         check_redis_tunable(session, self._address)
 
-    def _space_of(self, session: RedisSession, facts: RedisFacts) -> Space:  # noqa: ARG002
+    def _space_of(self, session: RedisSession, facts: RedisFacts) -> Space:
         self._told = settings_told(session, self._address)
-        return live_redis_space(self.options.parameters, self._told, self._memory_bytes)
+        return live_redis_space(self.options.parameters, facts.settings(), self._told, self._memory_bytes)
 
     def _settings_of(self, session: RedisSession, facts: RedisFacts, keeper: Keeper) -> RedisLiveSettings:
         return RedisLiveSettings(session, self._address, facts, keeper, self.space.default())

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar.catalogues.redis import redis_of
 from ascar.errors import EnvironmentLacks, Refused, WorkError
 from ascar.systems.existing.process import ServerProcess
 from ascar.systems.redis.connection import APPLICATION
@@ -17,6 +18,7 @@ from ascar.systems.redis.protocol import RefusedCommand
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ascar.catalogues.redis import RedisSetting
     from ascar.systems.redis.connection import RedisAddress, RedisSession
 
 _VERSION_MIN = (7, 0)
@@ -49,6 +51,11 @@ class RedisFacts:
     is_local: bool
     process: ServerProcess | None
     rewrites: float
+
+    def settings(self) -> dict[str, RedisSetting]:
+        """The settings that its version has, by its own names."""
+        major, minor = self.version.split(".")[:2]
+        return redis_of(self.flavour, (int(major), int(minor)))
 
     @property
     def lock(self) -> str:
@@ -141,7 +148,7 @@ def check_redis_tunable(session: RedisSession, address: RedisAddress) -> None:
             another study.
     """
     fields, name = info(session, address), address.name
-    mode, role = fields.get("redis_mode"), fields.get("role")
+    mode, role = fields.get("redis_mode", fields.get("server_mode")), fields.get("role")
     if mode == "sentinel" or role == "sentinel":
         raise Refused(f"{name}: is a Sentinel, which stores no data; name the server that it watches")
     if role != "master":

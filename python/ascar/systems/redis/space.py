@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.catalogues.redis import redis
 from ascar.errors import SpaceError, StudyError
 from ascar.space import Guarantee, Space
 from ascar.space.parameter import identifier
@@ -47,9 +46,13 @@ def redis_space(
         settings: the values in force before the study, by the server's names; they are the defaults.
         memory_bytes: the memory that the server may use.
     """
-    chosen = [one for one in redis().values() if _is_searched(one, parameters, programs)]
+    chosen = [one for one in programs.settings().values() if _is_searched(one, parameters)]
     made = (one.parameter(settings.get(one.name)) for one in chosen)
     space = Space(tuple(made), name="redis", allow_weaker=tuple(Guarantee))
+    return _limited(space, memory_bytes)
+
+
+def _limited(space: Space, memory_bytes: int) -> Space:
     most = {"io_threads": os.cpu_count() or 1, "repl_backlog_size": memory_bytes // 2}
     default = space.default()
     limits = (
@@ -58,7 +61,12 @@ def redis_space(
     return space.constrain(*limits)
 
 
-def live_redis_space(parameters: str, told: Mapping[str, str] | None, memory_bytes: int) -> Space:
+def live_redis_space(
+    parameters: str,
+    settings: Mapping[str, RedisSetting],
+    told: Mapping[str, str] | None,
+    memory_bytes: int,
+) -> Space:
     """The settings that CONFIG SET changes on a running server, with the values in force as defaults.
 
     Left out are those whose change leaves something behind that CONFIG SET does not take back, and those
@@ -66,16 +74,14 @@ def live_redis_space(parameters: str, told: Mapping[str, str] | None, memory_byt
 
     Args:
         parameters: "expert" or "wide".
+        settings: those that the version has, by the server's names.
         told: the settings of the server, as CONFIG GET tells them; None: nobody has asked it yet.
         memory_bytes: the memory that the server may use.
     """
     wanted = [
         one
-        for one in redis().values()
-        if one.context == "dynamic"
-        and not one.set_by
-        and one.name not in LEAVES_SOMETHING
-        and (one.expert or parameters == "wide")
+        for one in settings.values()
+        if one.context == "dynamic" and one.name not in LEAVES_SOMETHING and _is_searched(one, parameters)
     ]
     if told is None:
         found = [replace(one, when="").parameter() for one in wanted]
@@ -86,10 +92,7 @@ def live_redis_space(parameters: str, told: Mapping[str, str] | None, memory_byt
         known = [_as_found(one, told[one.name]) for one in present if told[one.name] or one.name != "save"]
         found = [one for one in known if one is not None]
     space = Space(tuple(found), name="redis", allow_weaker=tuple(Guarantee))
-    if "repl_backlog_size" not in space:
-        return space
-    most = max(int(space.default()["repl_backlog_size"]), memory_bytes // 2)
-    return space.constrain(f"repl_backlog_size <= {most}")
+    return _limited(space, memory_bytes)
 
 
 def _as_found(one: RedisSetting, text: str) -> Parameter | None:
@@ -109,13 +112,15 @@ def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str,
     Raises:
         StudyError: the list has no such setting, the study may not set it, or it cannot have that value.
     """
-    named = {identifier(name): one for name, one in redis().items()}
+    named = {identifier(name): one for name, one in programs.settings().items()}
     found: dict[str, Given] = {}
     for given, value in settings.items():
         key = f"target.settings.{given[:60]}"
         one = named.get(identifier(given))
-        if one is None or not programs.has(one.since):
-            raise StudyError(f"{key}: must be a setting that the wide space has: {', '.join(redis())}")
+        if one is None:
+            raise StudyError(
+                f"{key}: must be a setting that the wide space has: {', '.join(programs.settings())}"
+            )
         if one.set_by.startswith("target."):
             raise StudyError(f"{key}: must be left out; set {one.set_by} instead")
         try:
@@ -126,5 +131,5 @@ def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str,
     return found
 
 
-def _is_searched(one: RedisSetting, parameters: str, programs: RedisPrograms) -> bool:
-    return programs.has(one.since) and not one.set_by and (one.expert or parameters == "wide")
+def _is_searched(one: RedisSetting, parameters: str) -> bool:
+    return not one.set_by and (one.expert or parameters == "wide")

@@ -286,7 +286,7 @@ class Redis(OwnServerTarget[RedisServer]):
             server.wait_until_written(time.monotonic() + _WRITE_S)
 
     def _before(self, name: str) -> Given:
-        return self._given.get(name, redis()[name].default)
+        return self._given.get(name, self._programs.settings()[name].default)
 
     def _save(self) -> str:
         default = self._before("save")
