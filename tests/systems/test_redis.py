@@ -27,6 +27,7 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.adapter import Adapter
+from ascar.systems.existing.process import pid_is_alive
 from ascar.systems.keeper import Keeper
 from ascar.systems.redis import Redis
 from ascar.systems.redis.persistence import LogRule, snapshot_cycle_s
@@ -259,7 +260,7 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     with pytest.raises(StageFailed):
         load.run(target.workspace, PACE)
     deadline_s = time.monotonic() + 60  # it writes a report of its crash first
-    while Path(f"/proc/{server._process.pid}/exe").exists() and time.monotonic() < deadline_s:  # type: ignore[union-attr]
+    while pid_is_alive(server._process.pid) and time.monotonic() < deadline_s:  # type: ignore[union-attr]
         time.sleep(0.05)
     with pytest.raises(StageFailed, match="was killed by signal|exited with"):
         target.health(5)
