@@ -10,7 +10,8 @@ is time below the floor. The same is counted while the old values are in force, 
 scans      each lookup reads the whole table (enable_indexscan and its like are off)
 sessions   the same where sessions keep the plans that they have, and others come four seconds later
 crowd      the same while others have taken every connection, so that nobody can connect
-wal        a checkpoint after every few megabytes of the log (max_wal_size, checkpoint_timeout)
+wal        a checkpoint whenever the log has grown by the least max_wal_size of the space
+delay      each commit waits for others (commit_delay)
 vacuum     autovacuum is off, which hurts late
 buffers    shared_buffers of 16 MiB; the server is started anew for it, and to put it back
 dies       shared_buffers that the server does not come up with
@@ -51,7 +52,8 @@ BELOW_MAX_S = 5.0
 _CLIENTS, _CONNECTIONS = 4, 30
 _STUDY_MAX_S = 300.0
 _DIE_KIB = 3 << 20
-_CONNECTED_S, _LATE_S = 6.0, 4.0
+_LATE_S = 4.0
+_OURS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ascar'"
 _HISTORY = "history.sqlite"
 
 SCANS = "enable_indexscan = false, enable_indexonlyscan = false, enable_bitmapscan = false"
@@ -121,7 +123,8 @@ CANDIDATES = {
     "scans": BadCandidate(SCANS),
     "sessions": BadCandidate(SCANS, ("-S", "-M", "prepared"), late=True),
     "crowd": BadCandidate(SCANS, crowded=True),
-    "wal": BadCandidate("max_wal_size = 64, min_wal_size = 32, checkpoint_timeout = 30", ("-N",)),
+    "wal": BadCandidate("max_wal_size = 256, checkpoint_completion_target = 0.5", ("-N",)),
+    "delay": BadCandidate("commit_delay = 10000, commit_siblings = 1", ("-N",)),
     "vacuum": BadCandidate("autovacuum = false", ()),
     "buffers": BadCandidate("shared_buffers = 16384", ("-S",), restarts=True),
     "dies": BadCandidate("shared_buffers = 33554432", ("-S",), restarts=True),
@@ -318,9 +321,7 @@ def study(name: str, seed: int) -> dict[str, Any]:
             env=environment,
         )
         if candidate.crowded:
-            coming = threading.Timer(_CONNECTED_S, crowd.come)
-            held.callback(coming.cancel)
-            coming.start()
+            threading.Thread(target=_crowd_comes, args=(server, crowd, process), daemon=True).start()
         if candidate.late:
             threading.Thread(target=_others_come, args=(server, people, process), daemon=True).start()
         said, told = process.communicate(timeout=_STUDY_MAX_S)
@@ -342,6 +343,14 @@ def study(name: str, seed: int) -> dict[str, Any]:
             **left,
             "status": process.returncode,
         }
+
+
+def _crowd_comes(server: PeoplesServer, crowd: Crowd, process: subprocess.Popen[bytes]) -> None:
+    """Once the study and its guard are connected, others take what is left."""
+    while process.poll() is None and int(server.ask(_OURS)) < 2:
+        time.sleep(0.1)
+    time.sleep(1)
+    crowd.come()
 
 
 def _others_come(

@@ -238,7 +238,7 @@ class LiveGuard(Generic[S]):
     def _trip(self, why: str, hold_s: float, asked_s: float) -> None:
         """Put the old values back, if others are in force, and were when the server was asked."""
         with self._changing:
-            if not self._armed or asked_s < self._armed_s:
+            if not self._armed or asked_s < max(self._armed_s, self._afresh_s):
                 return
             self._armed = False
             begun_s = time.monotonic()

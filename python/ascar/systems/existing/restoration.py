@@ -101,25 +101,29 @@ def restore(record: str, kind: type[LiveRestoration[S]]) -> int:
 
 
 def _carry_out(restoration: LiveRestoration[S]) -> None:
-    try:
-        restoration.carry_out_without_server()
-    except WorkError as alone:
-        try:
-            session = _connected(restoration)
-        except StageFailed as failure:
-            raise WorkError(f"{failure.message}; {alone.message}") from failure
-        for line in restoration.carry_out(session):
-            sys.stderr.write(f"{line}\n")
-        session.close()
+    """Put the settings back, on a server that is down or answers; one that is just starting is waited for.
 
-
-def _connected(restoration: LiveRestoration[S]) -> S:
-    """A session; a server that is just starting is waited for."""
+    Raises:
+        WorkError: neither can be done.
+        Refused: it is another server.
+    """
     deadline_s = time.monotonic() + _WAIT_S
     while True:
         try:
-            return restoration.connected()
-        except StageFailed:
-            if time.monotonic() > deadline_s:
-                raise
+            return restoration.carry_out_without_server()
+        except WorkError as alone:
+            try:
+                return _carry_out_on(restoration)
+            except StageFailed as failure:
+                if time.monotonic() > deadline_s:
+                    raise WorkError(f"{failure.message}; {alone.message}") from failure
         time.sleep(_AGAIN_S)
+
+
+def _carry_out_on(restoration: LiveRestoration[S]) -> None:
+    session = restoration.connected()
+    try:
+        for line in restoration.carry_out(session):
+            sys.stderr.write(f"{line}\n")
+    finally:
+        session.close()

@@ -144,6 +144,7 @@ class LiveSettings(Generic[S]):
                 except StageFailed:
                     with suppress(StageFailed):  # the first error is the one to tell
                         self.put_back(session)
+                    begun(False)
                     raise
             else:
                 restoration.carry_out(session)
