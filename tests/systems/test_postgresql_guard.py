@@ -170,14 +170,14 @@ def new_clients(server: LiveServer) -> Iterator[None]:
 
 
 def test_a_share_is_of_what_clients_get_under_the_old_values(server: LiveServer) -> None:
-    with server.clients(4), target_of(server, "60%") as target:
+    with server.clients(4), target_of(server, "10%") as target:
         begun_s = time.monotonic()
         target.apply(target.space.validate({**target.space.default(), "work_mem": 16384}))
         assert time.monotonic() - begun_s > 5  # nobody could know before
         time.sleep(4)
         assert target.violation is None
         target.apply(target.space.validate({**target.space.default(), **SCANS}))
-        assert "60% of the usual; the old values were put back" in until(target, 30)
+        assert "10% of the usual; the old values were put back" in until(target, 30)
         assert server.auto.read_text() == AUTO
 
 
