@@ -35,7 +35,7 @@ class LiveRedis:
     def __init__(self, place: Path, lines: Sequence[str]) -> None:
         self.place, self.programs = place, RedisPrograms.find()
         self.socket, self.conf = place / "redis.sock", place / "redis.conf"
-        self.port = _free_port()
+        self.port = free_port()
         self.name = str(self.socket)
         self._lines = lines
         self._process: subprocess.Popen[bytes] | None = None
@@ -122,8 +122,9 @@ def live_redis(*lines: str) -> Generator[LiveRedis]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _free_port() -> int:
-    for port in random.sample(range(20_000, 55_000), 100):  # a node of a cluster listens 10,000 above it, too
+def free_port() -> int:
+    """A port that nobody listens on, also one for the bus of a cluster."""
+    for port in random.sample(range(20_000, 55_000), 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

@@ -19,7 +19,7 @@ from ascar.systems.asking import apply_checked
 from ascar.systems.redis.existing import ExistingRedis
 from ascar.systems.redis.space import LEAVES_SOMETHING
 from ascar.workspace import LoadTiming
-from live_redis import LiveRedis, live_redis, redis_installed
+from live_redis import LiveRedis, free_port, live_redis, redis_installed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -297,14 +297,27 @@ def test_servers_that_cannot_be_tuned_are_refused_in_one_line(lines: list[str], 
         assert "\n" not in told.value.message
 
 
-def test_a_server_that_sentinel_watches_is_refused(server: LiveRedis) -> None:
-    """What a Sentinel does to a server that it watches is that it subscribes to its channel."""
-    with socket.socket(socket.AF_UNIX) as sentinel:
-        sentinel.connect(str(server.socket))
-        sentinel.sendall(b"SUBSCRIBE __sentinel__:hello\r\n")
-        assert sentinel.recv(4096).startswith(b"*3")
-        with pytest.raises(Refused, match="is watched by Sentinel"), target_of(server):
-            pass
+def test_a_sentinel_and_the_server_that_it_watches_are_refused(tmp_path: Path) -> None:
+    with live_redis() as server:
+        port, conf = free_port(), tmp_path / "sentinel.conf"
+        conf.write_text(f"port {port}\ndir {tmp_path}\nsentinel monitor shop 127.0.0.1 {server.port} 1\n")
+        words = [str(server.programs.server), str(conf), "--sentinel"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=tmp_path) as sentinel:
+            try:
+                channel = "__sentinel__:hello"
+                server.wait_for(lambda: server.ask("PUBSUB", "NUMSUB", channel) == [channel, 1], 60)
+                with (
+                    unchanged(server),
+                    pytest.raises(Refused, match="is watched by Sentinel"),
+                    target_of(server),
+                ):
+                    pass
+                name = f"127.0.0.1:{port}"
+                of_sentinel = target_of(server, host="127.0.0.1", port=port, confirmed_server=name)
+                with pytest.raises(Refused, match="is a Sentinel, which stores no data"), of_sentinel:
+                    pass
+            finally:
+                sentinel.kill()
 
 
 def test_protected_mode_is_one_line() -> None:
