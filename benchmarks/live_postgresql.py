@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -323,7 +324,9 @@ def study(name: str, seed: int) -> dict[str, Any]:
         if candidate.crowded:
             threading.Thread(target=_crowd_comes, args=(server, crowd, process), daemon=True).start()
         if candidate.late:
-            threading.Thread(target=_others_come, args=(server, people, process), daemon=True).start()
+            threading.Thread(
+                target=_others_come, args=(server, people, candidate, process), daemon=True
+            ).start()
         said, told = process.communicate(timeout=_STUDY_MAX_S)
         crowd.close()
         time.sleep(1)
@@ -354,7 +357,10 @@ def _crowd_comes(server: PeoplesServer, crowd: Crowd, process: subprocess.Popen[
 
 
 def _others_come(
-    server: PeoplesServer, people: subprocess.Popen[bytes], process: subprocess.Popen[bytes]
+    server: PeoplesServer,
+    people: subprocess.Popen[bytes],
+    candidate: BadCandidate,
+    process: subprocess.Popen[bytes],
 ) -> None:
     """Once the bad candidate is in force, those who have plans of before go, and others come."""
     files = server.files()
@@ -362,7 +368,7 @@ def _others_come(
         time.sleep(0.02)
     time.sleep(_LATE_S)
     server.go(people)
-    server.come("-S")
+    server.come(*candidate.people)
 
 
 def trials_of(folder: Path) -> list[dict[str, Any]]:
@@ -461,7 +467,7 @@ def main() -> None:
                 str(len(ours)),
                 str(len(bad)),
                 str(sum("guard" in str(one["failure"]) or one["state"] == "failed" for one in bad)),
-                f"{seconds[len(seconds) // 2]:.1f}" if seconds else "",
+                f"{statistics.median(seconds):.1f}" if seconds else "",
                 f"{seconds[-1]:.1f}" if seconds else "",
                 f"{sum(one <= BELOW_MAX_S for one in seconds)} of {len(seconds)}",
                 f"{anyway:.1%}",

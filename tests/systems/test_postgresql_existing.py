@@ -131,6 +131,22 @@ def test_settings_change_and_the_file_is_what_it_was_to_the_byte(server: LiveSer
     assert server.ask("SHOW max_wal_size") == "1GB"
 
 
+def test_sessions_plan_prepared_statements_anew_when_values_change(server: LiveServer) -> None:
+    scans = {"enable_indexscan": False, "enable_indexonlyscan": False, "enable_bitmapscan": False}
+    with target_of(server, parameters="wide") as target:
+        default = target.space.default()
+        target.apply(target.space.validate({**default, **scans}))
+        with server.clients(2, "-S", "-M", "prepared"):
+            slow = server.transactions()
+            target.apply(default)
+            # The plans that these sessions have are those of the trial.
+            server.wait_for(lambda: server.transactions() > 5 * slow, 60)
+            target.apply(target.space.validate({**default, **scans}))
+            server.wait_for(lambda: server.transactions() < 2 * slow, 60)
+    assert is_as_before(server)
+    assert server.ask("SELECT count(*) FROM pg_namespace WHERE nspname ~ 'ascar'") == "0"
+
+
 def test_what_clients_get_is_the_load(server: LiveServer) -> None:
     with server.clients(2), target_of(server) as target:
         found = target.run(target.workspace, LoadTiming(1.0, 3.0, 1.0, lambda _: False))

@@ -37,7 +37,7 @@ from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
 from ascar.systems.postgresql.live_settings import PostgresLiveSettings
 from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, as_chosen, in_force
-from ascar.systems.postgresql.restoration import READ, RELOAD
+from ascar.systems.postgresql.restoration import READ, RELOAD, REPLAN
 from ascar.systems.postgresql.server_facts import (
     ServerFacts,
     check_repairable,
@@ -186,7 +186,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         restarts = () if self._restart is None else (shell_line(self._restart.argv),)
         role = "ROLE" if self.options.user is None else self.options.user
         return Announced(
-            (*changes, f"{RELOAD};", f"{READ};", *(f"{one};" for one in LOOKS), *restarts),
+            (*changes, f"{RELOAD};", f"{REPLAN};", f"{READ};", *(f"{one};" for one in LOOKS), *restarts),
             ("superuser, or from PostgreSQL 15 on:", *(f"{one};" for one in grants(role, names))),
         )
 

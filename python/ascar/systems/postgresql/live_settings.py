@@ -13,7 +13,13 @@ from ascar.systems.existing.settings import LiveSettings
 from ascar.systems.postgresql.auto_configuration import entries_of, setting
 from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
-from ascar.systems.postgresql.restoration import READ, RELOAD, PostgresRestoration, boot_now, file_text
+from ascar.systems.postgresql.restoration import (
+    READ,
+    PostgresRestoration,
+    boot_now,
+    file_text,
+    reload_settings,
+)
 from ascar.systems.postgresql.server_facts import ServerIdentity
 
 if TYPE_CHECKING:
@@ -122,7 +128,7 @@ class PostgresLiveSettings(LiveSettings[PsqlSession]):
         for name, text in texts.items():
             if text != present.get(name):
                 session.ask(setting(name, text))
-        session.ask(RELOAD)
+        reload_settings(session)
         wanted = {name: text for name, text in texts.items() if _takes_restart(name)}
         changed = [
             name

@@ -33,6 +33,7 @@ from ascar.systems.postgresql.connection import APPLICATION, PsqlSession, Server
 from ascar.systems.postgresql.server_facts import ServerIdentity
 
 RELOAD = "SELECT pg_reload_conf()"
+REPLAN = "DO $$ BEGIN CREATE SCHEMA ascar_replan; DROP SCHEMA ascar_replan; END $$"
 _LOADED = "SELECT pg_conf_load_time()"
 _PENDING = "SELECT name FROM pg_settings WHERE pending_restart"
 _RELOADED_S, _LOOK_S = 5.0, 0.02
@@ -96,8 +97,8 @@ class PostgresRestoration(msgspec.Struct, frozen=True, kw_only=True):
             with suppress(*(() if name in ours else (StageFailed,))):
                 session.ask(setting(name, value))
         # Also where the file is as it was: a study that was killed may not have come to this.
-        session.ask(RELOAD)
-        if self.restart is not None and self._waits_for_restart(session):
+        reload_settings(session)
+        if self.restart is not None and set(session.ask(_PENDING).split()) & set(self.set):
             self.restart.carry_out(self.connected).close()
         return tuple(others.values())
 
@@ -137,18 +138,28 @@ class PostgresRestoration(msgspec.Struct, frozen=True, kw_only=True):
                     f"{data}: has the old values, and the server does not start: {failure.message}"
                 ) from failure
 
-    def _waits_for_restart(self, session: PsqlSession) -> bool:
-        """Whether the server runs with values of ours that only a new start takes back; the file is back."""
-        loaded = session.ask(_LOADED)
-        session.ask(RELOAD)
-        deadline_s = time.monotonic() + _RELOADED_S
-        while session.ask(_LOADED) == loaded and time.monotonic() < deadline_s:
-            time.sleep(_LOOK_S)
-        waiting = set(session.ask(_PENDING).split())
-        return bool(waiting & set(self.set))
-
     def _foreign(self, present: Entries) -> dict[str, str]:
         return foreign(self.set, dict(self.before), dict(present), f" in {FILE}")
+
+
+def reload_settings(session: PsqlSession) -> None:
+    """Have the server read its files, and the sessions of the database make their plans anew.
+
+    A prepared statement keeps the plan that it has, whatever settings become, until the catalogue of schemas
+    or operators or its tables change (`PlanCacheSysCallback` in plancache.c). Without that, sessions that came
+    under a bad trial would keep its plans when its values are gone. A role that may not create a schema
+    leaves plans alone.
+
+    Raises:
+        StageFailed: the server is gone, or the role may not.
+    """
+    loaded = session.ask(_LOADED)
+    session.ask(RELOAD)
+    deadline_s = time.monotonic() + _RELOADED_S
+    while session.ask(_LOADED) == loaded and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
+    with suppress(StageFailed):
+        session.ask(REPLAN)
 
 
 def file_text(answer: str) -> str:
