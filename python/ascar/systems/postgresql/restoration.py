@@ -146,8 +146,8 @@ def reload_settings(session: PsqlSession) -> None:
     """Have the server read its files, and the sessions of the database make their plans anew.
 
     A prepared statement keeps the plan that it has, whatever settings become, until the catalogue of schemas
-    or operators or its tables change (`PlanCacheSysCallback` in plancache.c). Without that, sessions that came
-    under a bad trial would keep its plans when its values are gone. A role that may not create a schema
+    or operators or its tables change (`PlanCacheSysCallback` in plancache.c). Without that, sessions that
+    came under a bad trial would keep its plans when its values are gone. A role that may not create a schema
     leaves plans alone.
 
     Raises:
