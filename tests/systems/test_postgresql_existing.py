@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -295,8 +296,16 @@ def started(server: LiveServer) -> subprocess.Popen[bytes]:
     return process
 
 
+def nobody_holds(server: LiveServer) -> bool:
+    """Whether the keeper of the study that was killed is gone."""
+    with suppress(Refused), target_of(server):
+        return True
+    return False
+
+
 def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveServer, seed: int) -> None:
     for turn in range(3):
+        server.wait_for(lambda: nobody_holds(server), 60)
         with started(server) as process:
             time.sleep(0.05 * turn + (seed % 50) / 1000)
             process.send_signal(signal.SIGKILL)

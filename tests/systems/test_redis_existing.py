@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -336,6 +336,13 @@ def test_protected_mode_is_one_line() -> None:
         assert "\n" not in told.value.message
 
 
+def nobody_holds(server: LiveRedis) -> bool:
+    """Whether the keeper of the study that was killed is gone."""
+    with suppress(Refused), target_of(server):
+        return True
+    return False
+
+
 SCRIPT = """
 import sys
 from ascar.systems import open_target
@@ -352,6 +359,7 @@ def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveRed
     with unchanged(server):
         for turn in range(5):
             words = [sys.executable, "-c", SCRIPT, str(server.socket)]
+            server.wait_for(lambda: nobody_holds(server), 60)
             with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"set\n"
