@@ -3,6 +3,7 @@ is drawn is the same in every run."""
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import json
@@ -10,6 +11,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -51,8 +53,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cuts", type=int, default=1, help="power cuts a kind of system")
 
 
+def _valkey_alone() -> None:
+    """With ASCAR_TEST_VALKEY, the path of a valkey-server: the tests of Redis run on that.
+
+    Its folder in PATH also has a `redis-server` that tells no version, so that the installed one is hidden.
+    """
+    server = os.environ.get("ASCAR_TEST_VALKEY")
+    if server is None or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="ascar-valkey-"))
+    folder.chmod(0o755)
+    (folder / "valkey-server").symlink_to(Path(server).absolute())
+    (folder / "redis-server").symlink_to("/bin/false")
+    os.environ["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
 def pytest_configure() -> None:
     """Undo what `nohup` and a shell's `&` do: programs that tests interrupt would inherit deafness to it."""
+    _valkey_alone()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):

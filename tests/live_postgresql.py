@@ -77,6 +77,11 @@ class LiveServer:
                     found.append(words)
         return found
 
+    def answers(self) -> bool:
+        with suppress(AssertionError):
+            return self.ask("SELECT 1") == "1"
+        return False
+
     def ask(self, statement: str, user: str = "postgres") -> str:
         words = [
             "psql",

@@ -109,6 +109,8 @@ class PreparedStudy:
         check_metrics(study, target, workload, space)
         if isinstance(target, Guarded):
             target.guard_by(study.guard)
+        else:
+            study.guard.check_no_share("a share is kept on servers that people use (target.server) alone")
         late_s = 0.0 if day is None else spent_s + time.monotonic() - opened_s
         return cls(study, target, space, workload, ticks, day, ticks() - late_s)
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
+from ascar.campaign import PreparedStudy
 from ascar.errors import ExpressionError, SpaceError, StudyError
 from ascar.space import ChangeCost, Space, categorical, integer
 from ascar.study import GuardSection, Study
@@ -36,6 +37,22 @@ def guard(**tables) -> GuardSection:
         ("[[guard.ceiling]]\nmetric = 'm'\nmaximum = nan", r"guard.ceiling\[0\].maximum"),
         ("[[guard.ceiling]]\nmetric = 'm'\nmaximum = inf", r"guard.ceiling\[0\].maximum"),
         ("[[guard.floor]]\nmetric = 'a b'\nminimum = 1", "guard: 'a b >= 1'"),
+        (
+            "[[guard.floor]]\nmetric = 'm'\nminimum = 'half'",
+            r"guard.floor\[0\].minimum = 'half': must be a number, or a share",
+        ),
+        (
+            "[[guard.floor]]\nmetric = 'm'\nminimum = '120%'",
+            r"guard.floor\[0\].minimum = '120%': must be from 0% to 100%",
+        ),
+        (
+            "[[guard.ceiling]]\nmetric = 'm'\nmaximum = '80%'",
+            r"guard.ceiling\[0\].maximum = '80%': must be from 100% to 10000%",
+        ),
+        (
+            "[[guard.floor]]\nmetric = 'm'\nminimum = '80%'\nwindow_ticks = 0",
+            r"guard.floor\[0\].window_ticks",
+        ),
         ("[[guard.floor]]\nmetric = 'm'\nminimum = 1\nwindow_ticks = -1", r"guard.floor\[0\].window_ticks"),
         ("[[guard.rule]]\nforbid = 'a <'\nwhy = ''", r"guard.rule\[0\].forbid: formula 'a <', position 4"),
         ("[[guard.rule]]\nforbid = 'a < 1'", r"guard.rule\[0\]: missing field `why`"),
@@ -106,3 +123,27 @@ def test_other_windows_are_the_same_study_and_other_limits_are_not():
     floor = '[[guard.floor]]\nmetric = "x"\nminimum = 1\n'
     assert Study.parse(text).digest == Study.parse(text + window).digest
     assert Study.parse(text).digest != Study.parse(text + floor).digest
+
+
+def test_a_share_is_a_limit_of_its_own_and_no_formula():
+    found = guard(
+        floor=[{"metric": "rate", "minimum": "82.5 %", "window_ticks": 5}, {"metric": "rate", "minimum": 3}],
+        ceiling=[{"metric": "wait", "maximum": "150%"}],
+    )
+    assert [str(one) for one in found.limits] == ["rate >= 3"]
+    levels = [(one.metric, one.is_floor, one.value, one.is_share, one.window_ticks) for one in found.levels]
+    assert levels == [
+        ("rate", True, 0.825, True, 5),
+        ("rate", True, 3.0, False, None),
+        ("wait", False, 1.5, True, None),
+    ]
+
+
+def test_a_share_of_a_system_that_nobody_uses_is_refused():
+    text = '[study]\nname = "s"\nobjective = "maximize operations"\nbudget = "1 min"\n'
+    text += '[target]\nkind = "sqlite"\n'
+    study = Study.parse(f"{text}[[guard.floor]]\nmetric = 'throughput_ops_per_s'\nminimum = '80%'\n")
+    with pytest.raises(
+        StudyError, match=r"guard.floor\[0\].minimum = '80%': must be a number; a share is kept"
+    ):
+        PreparedStudy.open(study)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -83,7 +84,7 @@ def test_it_is_refused_unless_the_command_line_names_it(server: LiveServer) -> N
         ({"database": "dbname=x password=y"}, "target.database: must not hold a password"),
         ({"service": "shop"}, "target.service: names host and port already"),
         ({"memory": "much"}, "target.memory: 'much' is not a size"),
-        ({"restarts": "allowed"}, "target.restarts"),
+        ({"restarts": "sometimes"}, "target.restarts"),
         ({"server": "own"}, "target.server"),
         ({"password": "x"}, "password"),
     ],
@@ -129,6 +130,22 @@ def test_settings_change_and_the_file_is_what_it_was_to_the_byte(server: LiveSer
         apply_checked(target, target.space.validate({**default, "work_mem": 16384}))
     assert is_as_before(server)
     assert server.ask("SHOW max_wal_size") == "1GB"
+
+
+def test_sessions_plan_prepared_statements_anew_when_values_change(server: LiveServer) -> None:
+    scans = {"enable_indexscan": False, "enable_indexonlyscan": False, "enable_bitmapscan": False}
+    with target_of(server, parameters="wide") as target:
+        default = target.space.default()
+        target.apply(target.space.validate({**default, **scans}))
+        with server.clients(2, "-S", "-M", "prepared"):
+            slow = server.transactions()
+            target.apply(default)
+            # The plans that these sessions have are those of the trial.
+            server.wait_for(lambda: server.transactions() > 5 * slow, 60)
+            target.apply(target.space.validate({**default, **scans}))
+            server.wait_for(lambda: server.transactions() < 2 * slow, 60)
+    assert is_as_before(server)
+    assert server.ask("SELECT count(*) FROM pg_namespace WHERE nspname ~ 'ascar'") == "0"
 
 
 def test_what_clients_get_is_the_load(server: LiveServer) -> None:
@@ -279,8 +296,16 @@ def started(server: LiveServer) -> subprocess.Popen[bytes]:
     return process
 
 
+def nobody_holds(server: LiveServer) -> bool:
+    """Whether the keeper of the study that was killed is gone."""
+    with suppress(Refused), target_of(server):
+        return True
+    return False
+
+
 def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveServer, seed: int) -> None:
     for turn in range(3):
+        server.wait_for(lambda: nobody_holds(server), 60)
         with started(server) as process:
             time.sleep(0.05 * turn + (seed % 50) / 1000)
             process.send_signal(signal.SIGKILL)

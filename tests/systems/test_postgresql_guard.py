@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -49,7 +48,7 @@ def server() -> Iterator[LiveServer]:
         yield started
 
 
-def target_of(server: LiveServer, minimum: float, **limit: Any) -> ExistingPostgreSQL:
+def target_of(server: LiveServer, minimum: float | str, **limit: Any) -> ExistingPostgreSQL:
     target = ExistingPostgreSQL(
         {
             "server": "existing",
@@ -116,7 +115,7 @@ def until(target: ExistingPostgreSQL, limit_s: float) -> str:
     return target.violation
 
 
-@pytest.mark.parametrize("case", ["at once", "late", "no connection is left"])
+@pytest.mark.parametrize("case", ["at once", "prepared", "no connection is left"])
 def test_clients_have_less_than_the_floor_for_at_most_five_seconds(server: LiveServer, case: str) -> None:
     found: list[float] = []
     for _ in range(3):  # a busy machine may hold everybody up once
@@ -131,8 +130,9 @@ def test_clients_have_less_than_the_floor_for_at_most_five_seconds(server: LiveS
 
 def _below_s(server: LiveServer, case: str) -> float:
     with ExitStack() as held:
-        # Prepared statements keep the plans that they have until they connect again.
-        clients = held.enter_context(server.clients(4, "-S", *(("-M", "prepared") if case == "late" else ())))
+        # Prepared statements would keep their plans, good ones under a trial and bad ones after it.
+        prepared = ("-M", "prepared") if case == "prepared" else ()
+        held.enter_context(server.clients(4, "-S", *prepared))
         prober = held.enter_context(probed(server))
         base = server.transactions()
         target = held.enter_context(target_of(server, FLOOR * base))
@@ -145,12 +145,6 @@ def _below_s(server: LiveServer, case: str) -> float:
         usual_s = time.monotonic()
         usual = prober.rate(usual_s - 2, usual_s)
         target.apply(target.space.validate({**target.space.default(), **SCANS}))
-        if case == "late":
-            time.sleep(4)
-            assert target.violation is None
-            usual_s = time.monotonic()
-            clients.kill()
-            held.enter_context(new_clients(server))
         said = until(target, 60)
         assert "the mean of throughput_ops_per_s was" in said
         assert "the old values were put back in" in said
@@ -158,15 +152,24 @@ def _below_s(server: LiveServer, case: str) -> float:
         return prober.below_s(FLOOR * usual, usual_s, time.monotonic())
 
 
-@contextmanager
-def new_clients(server: LiveServer) -> Iterator[None]:
-    argv = [server.programs.path("pgbench"), "-n", "-T", "600", "-c", "4", "-S", "-h", str(server.place)]
-    argv += ["-U", "postgres", "postgres"]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
-        try:
-            yield
-        finally:
-            load.kill()
+def test_a_share_is_of_what_clients_get_under_the_old_values(server: LiveServer) -> None:
+    with server.clients(4), target_of(server, "10%") as target:
+        begun_s = time.monotonic()
+        target.apply(target.space.validate({**target.space.default(), "work_mem": 16384}))
+        assert time.monotonic() - begun_s > 5  # nobody could know before
+        time.sleep(4)
+        assert target.violation is None
+        target.apply(target.space.validate({**target.space.default(), **SCANS}))
+        assert "10% of the usual; the old values were put back" in until(target, 30)
+        assert server.auto.read_text() == AUTO
+
+
+def test_a_share_of_what_the_server_does_not_tell_is_one_line(server: LiveServer) -> None:
+    with (
+        target_of(server, 1.0) as target,
+        pytest.raises(StudyError, match=r"guard.ceiling\[0\].maximum = .150%.: must be a number; shares are"),
+    ):
+        target.guard_by(GuardSection(ceiling=({"metric": "cpu_s", "maximum": "150%"},)))
 
 
 def test_a_ceiling_of_the_time_of_statements(server: LiveServer) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ascar import typed
 from ascar.catalogues.server_setting import ServerSetting
@@ -17,7 +18,24 @@ from ascar.space.parameter import identifier
 if TYPE_CHECKING:
     from ascar.space import Parameter
 
+_VALKEY_APART = (8, 0)
+"""The first version of Valkey that differs from Redis 7.2."""
+
 _WORDS = {False: "no", True: "yes"}
+
+
+class ValkeyDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is different in Valkey, which began as Redis 7.2.
+
+    Attributes:
+        default: the default from version 8.0 on. None: the same.
+        until: the first version that has the setting no longer.
+        dynamic_from: the first version whose CONFIG SET changes it.
+    """
+
+    default: bool | int | str | None = None
+    until: str = ""
+    dynamic_from: str = ""
 
 
 class RedisSetting(ServerSetting, frozen=True, kw_only=True):
@@ -32,6 +50,7 @@ class RedisSetting(ServerSetting, frozen=True, kw_only=True):
         when: the condition under which it has an effect.
         set_by: what sets it instead of a search.
         since: the first version that has it.
+        valkey: what is different in Valkey.
     """
 
     context: Literal["dynamic", "restart"]
@@ -42,6 +61,28 @@ class RedisSetting(ServerSetting, frozen=True, kw_only=True):
     when: str = ""
     set_by: str = ""
     since: str = "6.0"
+    valkey: ValkeyDifference = ValkeyDifference()
+
+    def of(self, flavour: str, version: tuple[int, int]) -> RedisSetting | None:
+        """The setting as a version has it; None: it has none.
+
+        Args:
+            flavour: "redis" or "valkey".
+            version: major and minor version.
+        """
+        if version < _number(self.since):
+            return None
+        other = self.valkey
+        if flavour != "valkey" or version < _VALKEY_APART:
+            return self
+        if other.until and version >= _number(other.until):
+            return None
+        is_dynamic = other.dynamic_from and version >= _number(other.dynamic_from)
+        return replace(
+            self,
+            default=self.default if other.default is None else other.default,
+            context="dynamic" if is_dynamic else self.context,
+        )
 
     @property
     def parameter_name(self) -> str:
@@ -105,6 +146,11 @@ class RedisSetting(ServerSetting, frozen=True, kw_only=True):
         return found
 
 
+def _number(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
 class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setting: tuple[RedisSetting, ...]
 
@@ -114,3 +160,14 @@ def redis() -> dict[str, RedisSetting]:
     """The settings by the server's names, those of the expert's space first."""
     text = Path(__file__).with_name("redis.toml").read_text("utf-8")
     return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+
+
+def redis_of(flavour: str, version: tuple[int, int]) -> dict[str, RedisSetting]:
+    """The settings that a version has, as it has them, by the server's names.
+
+    Args:
+        flavour: "redis" or "valkey".
+        version: major and minor version.
+    """
+    found = (one.of(flavour, version) for one in redis().values())
+    return {one.name: one for one in found if one is not None}

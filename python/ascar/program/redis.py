@@ -9,8 +9,13 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ascar.catalogues.redis import redis_of
 from ascar.errors import EnvironmentLacks
+
+if TYPE_CHECKING:
+    from ascar.catalogues.redis import RedisSetting
 
 FLAVOURS = ("redis", "valkey")
 """The beginnings of the programs' names."""
@@ -60,6 +65,10 @@ class RedisPrograms:
         major, minor = self.version.split(".")[:2]
         return int(major), int(minor)
 
+    def settings(self) -> dict[str, RedisSetting]:
+        """The settings that this version of the server has, by its own names."""
+        return redis_of(self.flavour, self.number)
+
     def has(self, since: str) -> bool:
         """Whether it is of a version, such as "7.0", or newer."""
         major, minor = since.split(".")
@@ -71,14 +80,14 @@ class RedisPrograms:
         Raises:
             EnvironmentLacks: it is missing.
         """
-        name = f"{self.flavour}-{tool}"
-        beside = self.server.with_name(name)
-        if os.access(beside, os.X_OK):
-            return str(beside)
-        found = shutil.which(name)
-        if found is None:
-            raise EnvironmentLacks(f"{name} is missing; install the package {self.flavour}-tools")
-        return found
+        # Both speak the same protocol, so that the other flavour's program will do.
+        for flavour in (self.flavour, *FLAVOURS):
+            name = f"{flavour}-{tool}"
+            beside = self.server.with_name(name)
+            found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+            if found is not None:
+                return found
+        raise EnvironmentLacks(f"{self.flavour}-{tool} is missing; install the package {self.flavour}-tools")
 
 
 @cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ascar import _core
 from ascar.errors import ExpressionError, StudyError
@@ -20,6 +23,31 @@ if TYPE_CHECKING:
 
 _TABLES_MAX = 1000
 _MINUTE_S = 60
+_SHARE = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?%")
+_SIDES = (("floor", "minimum"), ("ceiling", "maximum"))
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLevel:
+    """A floor or a ceiling.
+
+    Attributes:
+        key: where it stands, with the value as it stands there.
+        metric: the metric.
+        is_floor: whether the mean must not be less; else it must not be more.
+        value: the minimum, or the maximum; of a share, the share.
+        is_share: whether it is a share of what clients usually get.
+        window_ticks: the mean is over so many ticks. None: as many as usual.
+        hold_ticks: nothing is changed for so long after a violation. None: as long as usual.
+    """
+
+    key: str
+    metric: str
+    is_floor: bool
+    value: float
+    is_share: bool = False
+    window_ticks: int | None = None
+    hold_ticks: int | None = None
 
 
 class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +56,8 @@ class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         floor: least means of metrics over `window_ticks`, which is the measured part of the load in `ascar
             tune`. A session goes back to its last good setting; a search recommends nothing that breaks one.
-        ceiling: greatest means of metrics, likewise.
+            On a server that people use, a minimum such as "80%" is of what clients get under the old values.
+        ceiling: greatest means of metrics, likewise; there "150%" is of the same.
         rule: formulas over parameters and metrics that must not become true; the constraints of [space]
             always hold.
         window: local times at which changes are allowed; a search waits for them.
@@ -52,17 +81,48 @@ class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if len(tables) > _TABLES_MAX:
                 raise StudyError(f"guard.{part}: has more than {_TABLES_MAX} tables")
             check_value(f"guard.{part}", tables)
+        for level in self.levels:
+            least, most = (0.0, 1.0) if level.is_floor else (1.0, 100.0)
+            if level.is_share and not least <= level.value <= most:
+                raise StudyError(f"{level.key}: must be from {least:.0%} to {most:.0%}")
         _ = self._guard
 
     @property
+    def levels(self) -> tuple[GuardLevel, ...]:
+        """Floors and ceilings.
+
+        Raises:
+            StudyError: a text is no share.
+        """
+        return tuple(
+            _level(f"guard.{part}[{at}]", key, table)
+            for part, key in _SIDES
+            for at, table in enumerate(getattr(self, part))
+            if isinstance(table.get(key), (int, float, str)) and isinstance(table.get("metric"), str)
+        )
+
+    def check_no_share(self, why: str) -> None:
+        """See that every limit is a number.
+
+        Args:
+            why: why it has to be one.
+
+        Raises:
+            StudyError: one is a share.
+        """
+        for level in self.levels:
+            if level.is_share:
+                raise StudyError(f"{level.key}: must be a number; {why}")
+
+    @property
     def limits(self) -> tuple[Expression, ...]:
-        """Floors and ceilings, as formulas that means of metrics have to fulfil.
+        """Floors and ceilings that are numbers, as formulas that means of metrics have to fulfil.
 
         Raises:
             StudyError: the name of a metric is not one that a formula can write.
         """
         found: list[Expression] = []
-        for text in self._guard.limits():
+        for text in self._numbers._guard.limits():
             try:
                 found.append(parse(text))
             except ExpressionError as error:
@@ -117,12 +177,46 @@ class GuardSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return _MINUTE_S * minutes - now.second - now.microsecond / 1e6
 
     @property
+    def _numbers(self) -> GuardSection:
+        """The guard without its shares."""
+        left = {
+            part: tuple(one for one in getattr(self, part) if not isinstance(one.get(key), str))
+            for part, key in _SIDES
+        }
+        return replace(self, **left)
+
+    @property
     def _guard(self) -> _core.Guard:
+        # A share is checked above; its table is checked with a number in its place.
+        shown = {
+            part: tuple(
+                {**one, key: 0} if isinstance(one.get(key), str) else one for one in getattr(self, part)
+            )
+            for part, key in _SIDES
+        }
         try:
-            return _core.Guard(msgspec.json.encode(self).decode())
+            return _core.Guard(msgspec.json.encode(replace(self, **shown)).decode())
         except ValueError as error:
             raise StudyError(str(error)) from None
 
 
 def _names(rule: Mapping[str, Any]) -> set[str]:
     return set(parse(str(rule["forbid"])).names)
+
+
+def _level(place: str, key: str, table: Mapping[str, Any]) -> GuardLevel:
+    """The level of a table, of which metric and value have the right types."""
+    given = table[key]
+    at = f"{place}.{key} = {given!r:.60}"
+    share = _SHARE.fullmatch(given) if isinstance(given, str) else None
+    if isinstance(given, str) and share is None:
+        raise StudyError(f'{at}: must be a number, or a share of what clients usually get such as "80%"')
+    return GuardLevel(
+        key=at,
+        metric=table["metric"],
+        is_floor=key == "minimum",
+        value=float(given) if share is None else float(share[1]) / 100,
+        is_share=share is not None,
+        window_ticks=table.get("window_ticks"),
+        hold_ticks=table.get("hold_ticks"),
+    )

@@ -55,7 +55,7 @@ def words_in(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return placed
 
 
-_COMMANDS = ("command", "start", "apply", "check", "health", "reset", "restore")
+_COMMANDS = ("command", "start", "apply", "check", "health", "reset", "restore", "restart_command")
 _OF_LOADS = ("argv", "prepare")
 
 

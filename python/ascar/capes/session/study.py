@@ -228,6 +228,7 @@ class OnlineStudy(msgspec.Struct, frozen=True):
         _check_study(file.study)
         _check_online(file.online)
         file.guard.check()
+        file.guard.check_no_share("a session keeps no share; `ascar tune` does, on a server that people use")
         given = file.study.objective
         texts = (given,) if isinstance(given, str) else given
         objectives = [Objective.parse(one, f"study.objective[{at}]") for at, one in enumerate(texts)]

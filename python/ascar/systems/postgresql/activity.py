@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
+from ascar.systems.existing.activity import LATENCY, THROUGHPUT, ActivityTotals, class_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ascar.systems.postgresql.connection import PsqlSession
 
-THROUGHPUT, LATENCY = "throughput_ops_per_s", "latency_ms_mean"
 CLASSES = ("select", "insert", "update", "delete", "commit", "other")
 """The classes of statements, by their first word; to begin and to roll back is none."""
 
@@ -36,51 +33,11 @@ LOOKS = (
 """What is read of a server, in short."""
 
 
-def class_metric(kind: str) -> str:
-    """The metric of a class's mean latency."""
-    return f"{LATENCY}_{kind}"
-
-
 METRICS = frozenset({THROUGHPUT, LATENCY, *map(class_metric, CLASSES)})
 """Everything that can be told of clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityTotals:
-    """Cumulative statistics at a moment.
-
-    Attributes:
-        read_s: the moment, monotonic.
-        counted_s: the moment up to which transactions are counted: each session of the server tells of its
-            own about once a second.
-        transactions: the transactions that were committed, our own left out.
-        statements: by class, the number of statements and the milliseconds that they took.
-    """
-
-    read_s: float
-    counted_s: float
-    transactions: float
-    statements: Mapping[str, tuple[float, float]]
-
-    def since(self, before: ActivityTotals) -> dict[str, float]:
-        """The metrics between two moments; of what did not happen, none."""
-        seconds = self.counted_s - before.counted_s
-        found: dict[str, float] = {}
-        if seconds > 0:
-            found[THROUGHPUT] = max(0.0, self.transactions - before.transactions) / seconds
-        all_calls = all_ms = 0.0
-        for kind, now in self.statements.items():
-            old = before.statements.get(kind, (0.0, 0.0))
-            calls, spent_ms = now[0] - old[0], now[1] - old[1]
-            if calls > 0 and spent_ms >= 0:  # less than before: entries were evicted
-                found[class_metric(kind)] = spent_ms / calls
-                all_calls, all_ms = all_calls + calls, all_ms + spent_ms
-        if all_calls > 0:
-            found[LATENCY] = all_ms / all_calls
-        return found
-
-
-class Activity:
+class PostgresActivity:
     """Reads the statistics, by a session that is kept open.
 
     Args:
@@ -89,7 +46,7 @@ class Activity:
     """
 
     def __init__(self, session: PsqlSession, *, with_statements: bool) -> None:
-        self._session = session
+        self.session = session
         self._transactions, self._counted_s = -1.0, 0.0
         self._statements = ""
         if with_statements:
@@ -124,7 +81,7 @@ class Activity:
 
     def _look(self, query: str, limit_s: float) -> str:
         """The answer to a query in a transaction that is rolled back, which does not count as a commit."""
-        answer = self._session.command(f"BEGIN; {query}; ROLLBACK;", limit_s).strip()
+        answer = self.session.command(f"BEGIN; {query}; ROLLBACK;", limit_s).strip()
         if not answer:
             raise StageFailed("program", "PostgreSQL does not tell its statistics")
         return answer

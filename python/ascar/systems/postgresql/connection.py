@@ -14,7 +14,6 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 
@@ -202,12 +201,3 @@ class PsqlSession:
 def _ended(pending: bytes, mark: bytes) -> bool:
     at = pending.find(mark)
     return at >= 0 and b"\n" in pending[at:]
-
-
-def pid_is_alive(pid: int) -> bool:
-    """Whether a process runs; one that only waits to be reaped does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state not in ("Z", "X")

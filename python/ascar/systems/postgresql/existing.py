@@ -16,51 +16,50 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-import time
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.postgresql import postgresql
-from ascar.errors import EnvironmentLacks, Refused, StageFailed
+from ascar.errors import EnvironmentLacks, Refused, StudyError
 from ascar.program.postgresql import Programs
+from ascar.quoting import shell_line
 from ascar.results.machine import Need
-from ascar.results.trial import Change
-from ascar.space import ChangeCost
 from ascar.study import convert
-from ascar.systems import Announced, Sample, Starter, Target
+from ascar.systems import Announced, Sample
 from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.keeper import Keeper
+from ascar.systems.existing import ExistingTarget
+from ascar.systems.existing.activity import LATENCY, THROUGHPUT
+from ascar.systems.existing.restart import ServerRestart
 from ascar.systems.machine import describe_machine
-from ascar.systems.own_server import memory_of
 from ascar.systems.postgresql import counters as statistics
-from ascar.systems.postgresql.activity import LOOKS, METRICS, Activity
+from ascar.systems.postgresql.activity import LOOKS, METRICS, PostgresActivity
 from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
-from ascar.systems.postgresql.live_guard import LiveGuard, LiveLimit, limits_of
-from ascar.systems.postgresql.live_load import live_readings
-from ascar.systems.postgresql.live_settings import LiveSettings
-from ascar.systems.postgresql.reading import IN_FORCE, in_force, read_back
-from ascar.systems.postgresql.restoration import READ, RELOAD
-from ascar.systems.postgresql.server_facts import ServerFacts, check_rights, check_tunable, grants, overridden
-from ascar.systems.postgresql.space import live_space, tuned_names
+from ascar.systems.postgresql.live_settings import PostgresLiveSettings
+from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, as_chosen, in_force
+from ascar.systems.postgresql.restoration import READ, RELOAD, REPLAN
+from ascar.systems.postgresql.server_facts import (
+    ServerFacts,
+    check_repairable,
+    check_rights,
+    check_tunable,
+    grants,
+    overridden,
+)
+from ascar.systems.postgresql.space import live_space
 from ascar.systems.postgresql.statements import forms_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from types import TracebackType
 
-    from ascar.results.measurement import Readings
-    from ascar.space import Configuration, Space, Value
-    from ascar.study import GuardSection
-    from ascar.workspace import LoadTiming
+    from ascar.space import Configuration, Space
+    from ascar.systems.keeper import Keeper
 
-_THROUGHPUT = "throughput_ops"
+_OPERATIONS = "throughput_ops"
 
 
-class ExistingPostgreSQL(Target):
+class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
     """A PostgreSQL server that people use; its clients are the load where the study names none.
 
     Args:
@@ -70,132 +69,67 @@ class ExistingPostgreSQL(Target):
         StudyError: a key is wrong.
     """
 
-    default_workload: str | None = None
-    changes_while_working = frozenset({ChangeCost.DYN_APP})
-    starter = Starter(target={"server": '"existing"', "parameters": '"expert"'})
-
-    owner: str = "postgresql"
-    """What others who are refused the server are told."""
+    kind = "postgresql"
+    watched = METRICS
+    nothing = "no transaction was committed"
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, ExistingServerOptions, "target")
         check_options(self.options)
-        self._memory_bytes = memory_of(self.options.memory)
-        self.space = live_space(self.options.parameters, None)
-        self._address = address_of(self.options)
-        self._limits: tuple[LiveLimit, ...] = ()
-        self._held = ExitStack()
-        self._facts: ServerFacts | None = None
-        self._settings: LiveSettings | None = None
-        self._guard: LiveGuard | None = None
-        self._directory: Path | None = None
+        given = self.options
+        self._restart = ServerRestart.of(given.restarts, given.restart_command, given.restart_limit)
+        space = live_space(given.parameters, None, restarts=self._restart is not None)
+        super().__init__(given, space)
+        self._address = address_of(given)
 
-    def __enter__(self) -> ExistingPostgreSQL:
-        """Connect, see that the server may be tuned, and take its values as the defaults; changes nothing.
+    def _connect(self) -> PsqlSession:
+        return PsqlSession(self._address)
 
-        Raises:
-            Refused: the command line does not confirm the server, or it must not be tuned.
-            EnvironmentLacks: it cannot be reached, or psql or the keeper is missing.
-            StudyError: the guard has a limit that cannot be watched.
-        """
-        try:
-            self._enter()
-        except BaseException:
-            self._leave()
-            raise
-        return self
+    def _facts_of(self, session: PsqlSession) -> ServerFacts:
+        return ServerFacts.of(session)
 
-    def _enter(self) -> None:
-        session = self._connected()
-        self._held.callback(session.close)
-        facts = ServerFacts.of(session)
-        self._check_confirmed(facts)
+    def _check_tunable(self, session: PsqlSession, facts: ServerFacts) -> None:
         check_tunable(session, facts)
         check_rights(session, facts, ())
+        if self._restart is not None:
+            check_repairable(facts)
+
+    def _space_of(self, session: PsqlSession, facts: ServerFacts) -> Space:
         present = in_force(session.ask(IN_FORCE))
-        self.space = live_space(self.options.parameters, present, facts.max_connections, self._memory_bytes)
-        keeper = self._held.enter_context(Keeper(self.owner, user=True))
-        keeper.lock(f"postgresql:{facts.identity.identifier}")
-        settings = LiveSettings(session, self._address, facts, keeper, self.space.default())
-        self._held.callback(settings.close)
-        if self._limits:
-            self._guard = LiveGuard(self._connected, self._limits, settings.put_back, settings.changing)
-            self._held.callback(self._guard.stop)
-        self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-pg-")))
-        self._facts, self._settings = facts, settings
+        if self._restart is not None:
+            present = as_chosen(present, session.ask(CHOSEN))
+        return live_space(
+            self.options.parameters,
+            present,
+            facts.max_connections,
+            self._memory_bytes,
+            restarts=self._restart is not None,
+        )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Put everything back.
+    def _settings_of(self, session: PsqlSession, facts: ServerFacts, keeper: Keeper) -> PostgresLiveSettings:
+        return PostgresLiveSettings(
+            session, self._address, facts, keeper, self.space.default(), restart=self._restart
+        )
 
-        Raises:
-            WorkError: the server does not answer, or is another one; `ascar restore` tries again.
-        """
-        try:
-            self._entered().finish()
-        finally:
-            self._leave()
+    def _activity(self, session: PsqlSession, metrics: Collection[str]) -> PostgresActivity:
+        of_statements = sorted(one for one in metrics if one.startswith(LATENCY))
+        activity = PostgresActivity(session, with_statements=not metrics or bool(of_statements))
+        if of_statements and not activity.has_statements:
+            raise StudyError(
+                f"guard.ceiling: {of_statements[0]!r} needs the extension pg_stat_statements in the "
+                f"database that the study connects to; create it, or limit {THROUGHPUT!r}"
+            )
+        return activity
 
-    def adopt(self, space: Space) -> None:
-        """See that the study's settings can be changed, and that a change reaches every session.
-
-        Raises:
-            Refused: the role may not, the server cannot, or a role or a database has a value of its own.
-        """
-        if self._settings is None or self._facts is None:
-            return  # what is only described touches no server
-        names, session = tuned_names(space, self.space), self._settings.session
+    def _check_settings(self, session: PsqlSession, names: Collection[str]) -> None:
+        assert self._facts is not None, "facts are known once the target is entered"
         check_rights(session, self._facts, names)
-        self._settings.check_writable(names)
         for name, whose in overridden(session).items():
             if name in names:
                 raise Refused(
                     f"{name}: {whose} has a value of its own for it (ALTER ROLE or DATABASE ... SET), which "
                     "a trial would not change; take that back, or leave the setting out with space.pinned"
                 )
-
-    def guard_by(self, guard: GuardSection) -> None:
-        """Keep the limits of what clients get."""
-        self._limits = limits_of(guard)
-
-    @property
-    def violation(self) -> str | None:
-        """The limit that the configuration in force violated."""
-        return None if self._guard is None else self._guard.violation
-
-    def apply(self, configuration: Configuration) -> Change:
-        """Write what differs by ALTER SYSTEM, and reload.
-
-        Raises:
-            StageFailed: the server refuses a value.
-            WorkError: it is not the server any more that the study began on, or somebody else changed one.
-        """
-        settings, guard, begun_s = self._entered(), self._guard, time.monotonic()
-        if guard is not None:
-            guard.wait()
-        held_s = time.monotonic() - begun_s
-        difference = self.space.change(settings.current, configuration)
-        settings.change(configuration, lambda departs: guard.arm(on=departs) if guard is not None else None)
-        steps = {"hold": held_s, "settings": time.monotonic() - begun_s - held_s}
-        return Change.of(difference, steps, filled=True)
-
-    def health(self, limit_s: float) -> None:
-        """See that the server answers.
-
-        Raises:
-            StageFailed: it does not within `limit_s`.
-        """
-        self._entered().session.ask("SELECT 1", max(1.0, limit_s))
-
-    def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """What pg_settings says is in force.
-
-        Raises:
-            StageFailed: the server does not answer.
-        """
-        settings = self._entered()
-        return read_back(settings.session.ask(IN_FORCE), settings.current, names)
 
     def sample(self) -> Sample:
         """The server's cumulative statistics.
@@ -208,43 +142,25 @@ class ExistingPostgreSQL(Target):
         session = self._entered().checked_session()
         told, _ = statistics.counters_of(session.ask(statistics.query(self._facts.major)))
         # The session of an online study makes a rate of it: throughput_ops_per_s.
-        return Sample({**told, _THROUGHPUT: told["pg_commits"]})
+        return Sample({**told, _OPERATIONS: told["pg_commits"]})
 
     @property
     def sampled(self) -> frozenset[str]:
         """The names of those counters."""
-        return frozenset({*statistics.COUNTERS, _THROUGHPUT})
+        return frozenset({*statistics.COUNTERS, _OPERATIONS})
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The time between checkpoints."""
         return statistics.checkpoint_cycle_s(configuration, metrics)
 
     @property
-    def reported(self) -> frozenset[str]:
-        """What clients get, where they are the load."""
-        return METRICS
-
-    def prepare(self, workspace: Workspace) -> None:  # noqa: ARG002
-        """Nothing: the data is there."""
-        return
-
-    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
-        """Read what the server's clients get.
-
-        Raises:
-            StageFailed: the server does not answer, or has no clients.
-        """
-        return live_readings(Activity(self._entered().session, with_statements=True), pace)
-
-    @property
     def workspace(self) -> Workspace:
         """A directory for a load, which finds the server by libpq's variables."""
-        assert self._directory is not None, "a target is entered before it is used"
         environment = dict(self._address.variables())
         with suppress(EnvironmentLacks):
             folder = Programs.find().folder
             environment["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))
-        return Workspace(self._directory, environment=environment)
+        return Workspace(self._place, environment=environment)
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
@@ -267,9 +183,10 @@ class ExistingPostgreSQL(Target):
     def announced(self, names: Collection[str]) -> Announced:
         """ALTER SYSTEM for each setting, the reload, and what is read; the rights of a role without all."""
         changes = [f"ALTER SYSTEM SET {name} = ...; ALTER SYSTEM RESET {name};" for name in names]
+        restarts = () if self._restart is None else (shell_line(self._restart.argv),)
         role = "ROLE" if self.options.user is None else self.options.user
         return Announced(
-            (*changes, f"{RELOAD};", f"{READ};", *(f"{one};" for one in LOOKS)),
+            (*changes, f"{RELOAD};", f"{REPLAN};", f"{READ};", *(f"{one};" for one in LOOKS), *restarts),
             ("superuser, or from PostgreSQL 15 on:", *(f"{one};" for one in grants(role, names))),
         )
 
@@ -286,28 +203,3 @@ class ExistingPostgreSQL(Target):
         return (
             Need("psql", "the client that sets the server's parameters", found, ("postgresql",), *packages),
         )
-
-    def _check_confirmed(self, facts: ServerFacts) -> None:
-        given = self.options.confirmed_server
-        if given is None:
-            raise Refused(
-                f"target.server = 'existing': people may use {facts.name}; confirm that it may be tuned: "
-                f"--allow-live {facts.name}"
-            )
-        if given != facts.name:
-            raise Refused(f"--allow-live {given!r:.200}: the server of this study is {facts.name}; name that")
-
-    def _connected(self) -> PsqlSession:
-        try:
-            return PsqlSession(self._address)
-        except StageFailed as failure:
-            raise EnvironmentLacks(f"target.server: {failure.message.partition(': ')[2]}") from failure
-
-    def _entered(self) -> LiveSettings:
-        if self._settings is None:
-            raise StageFailed("program", "the target is entered before it is used")
-        return self._settings
-
-    def _leave(self) -> None:
-        self._settings, self._guard = None, None
-        self._held.close()

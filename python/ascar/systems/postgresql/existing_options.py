@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-import msgspec
-
 from ascar.errors import StudyError
+from ascar.systems.existing.keys import ExistingKeys, check_port, check_text
 from ascar.systems.postgresql.connection import ServerAddress
 
-_PORT_MAX = 65535
 
-
-class ExistingServerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExistingServerOptions(ExistingKeys, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[target]` of kind "postgresql" with `server = "existing"`.
 
     Attributes:
@@ -25,20 +22,20 @@ class ExistingServerOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=T
         service: a service of libpq's service file, in place of these.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that the server may come to use. None: three quarters of this machine's.
-        restarts: "never": only settings that take effect without a restart are changed.
+        restarts: "never": only settings that take effect without a restart are changed; or "allowed".
+        restart_command: the command that starts the server anew, where that is allowed.
+        restart_limit: how long the server may take to answer after it; at most 45 s.
         confirmed_server: the server that the command line confirms; see `--allow-live`.
     """
 
-    server: Literal["existing"]
     host: str | None = None
     port: int | None = None
     user: str | None = None
     database: str | None = None
     service: str | None = None
-    parameters: Literal["expert", "wide"] = "expert"
-    memory: str | None = None
-    restarts: Literal["never"] = "never"
-    confirmed_server: str | None = None
+    restarts: Literal["never", "allowed"] = "never"
+    restart_command: tuple[str, ...] = ()
+    restart_limit: str = "30 s"
 
 
 def check_options(options: ExistingServerOptions) -> None:
@@ -52,12 +49,10 @@ def check_options(options: ExistingServerOptions) -> None:
             "PGPASSWORD: is not there after a crash, when the old values are to be put back; use a "
             "password file (PGPASSFILE) or a service"
         )
-    if options.port is not None and not 1 <= options.port <= _PORT_MAX:
-        raise StudyError(f"target.port = {options.port}: must be from 1 to {_PORT_MAX}")
+    check_port(options.port)
     for key in ("host", "user", "database", "service"):
         text = getattr(options, key)
-        if text is not None and (not text or not text.isprintable()):
-            raise StudyError(f"target.{key} = {text!r:.80}: must be a text of characters that are printed")
+        check_text(key, text)
         if text is not None and "password" in text.lower() and "=" in text:
             raise StudyError(f"target.{key}: must not hold a password; use a password file or a service")
     if options.service is not None and (options.host, options.port) != (None, None):

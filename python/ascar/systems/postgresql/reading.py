@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 IN_FORCE = "SELECT name, setting, coalesce(unit, '') FROM pg_settings"
 """The statement whose rows these are."""
 
+CHOSEN = "SELECT name FROM pg_settings WHERE source IN ('default', 'override')"
+"""The statement whose rows are the settings that nobody has set: the server may have chosen their values."""
+
+_CHOSEN_BY_SERVER = {
+    "wal_buffers": -1,
+    "commit_timestamp_buffers": 0,
+    "subtransaction_buffers": 0,
+    "transaction_buffers": 0,
+}
+"""Settings with a special value in whose place pg_settings shows what the server made of it."""
+
 _SIX_DIGITS, _THOUSANDTH = 1e-5, 1e-3
 
 
@@ -52,12 +63,18 @@ def read_back(rows: str, wanted: Mapping[str, Value], names: Collection[str]) ->
             least = _THOUSANDTH if postgresql()[name].unit else 0.0
             same = math.isclose(value, expected, rel_tol=_SIX_DIGITS, abs_tol=least)
             value = expected if same else float(value)
-        elif expected in _chosen_by_server(name):
+        elif expected == _CHOSEN_BY_SERVER.get(name):
             continue  # what it tells is what it chose
         found[name] = value
     return found
 
 
-def _chosen_by_server(name: str) -> Collection[Value]:
-    """The special values of a setting in whose place pg_settings shows what the server made of them."""
-    return (-1,) if name == "wal_buffers" else ()
+def as_chosen(present: Mapping[str, Value], rows: str) -> dict[str, Value]:
+    """The values in force, with the special value where the server chooses: it chooses anew when it starts.
+
+    Args:
+        present: the values in force.
+        rows: the answer to `CHOSEN`.
+    """
+    free = {name: value for name, value in _CHOSEN_BY_SERVER.items() if name in rows.split()}
+    return {name: free.get(name, value) for name, value in present.items()}

@@ -2,9 +2,9 @@
 
     python -m ascar.systems.postgresql.restoration RECORD
 
-`RECORD` is a `Restoration` as JSON. It is in the keeper's journal before the settings are changed, and holds
-no secret. A server that answers is asked by statements. Where it is down and its data directory is on this
-machine, postgresql.auto.conf is put back itself, so that the next start has the old values.
+`RECORD` is a `PostgresRestoration` as JSON. A server that answers is asked by statements. Where it is down
+and its data directory is on this machine, postgresql.auto.conf is put back itself, so that the next start has
+the old values.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from ascar import typed
-from ascar.errors import AscarError, Refused, StageFailed, WorkError
+from ascar.errors import Refused, StageFailed, WorkError
+from ascar.systems.existing.process import pid_is_alive
+from ascar.systems.existing.restart import ServerRestart  # noqa: TC001 - msgspec reads it
+from ascar.systems.existing.restoration import foreign, restore
 from ascar.systems.postgresql.auto_configuration import (
     FILE,
     Entries,
@@ -27,18 +29,18 @@ from ascar.systems.postgresql.auto_configuration import (
     setting,
     text_of,
 )
-from ascar.systems.postgresql.connection import APPLICATION, PsqlSession, ServerAddress, pid_is_alive
+from ascar.systems.postgresql.connection import APPLICATION, PsqlSession, ServerAddress
 from ascar.systems.postgresql.server_facts import ServerIdentity
 
-LIMIT_S = 60.0
-"""The time that the keeper gives the command."""
-
-_WAIT_S, _AGAIN_S = 20.0, 0.5
 RELOAD = "SELECT pg_reload_conf()"
+REPLAN = "DO $$ BEGIN CREATE SCHEMA ascar_replan; DROP SCHEMA ascar_replan; END $$"
+_LOADED = "SELECT pg_conf_load_time()"
+_PENDING = "SELECT name FROM pg_settings WHERE pending_restart"
+_RELOADED_S, _LOOK_S = 5.0, 0.02
 READ = f"SELECT pg_read_file('{FILE}')"
 
 
-class Restoration(msgspec.Struct, frozen=True, kw_only=True):
+class PostgresRestoration(msgspec.Struct, frozen=True, kw_only=True):
     """How the settings of a server become what they were.
 
     Attributes:
@@ -49,6 +51,8 @@ class Restoration(msgspec.Struct, frozen=True, kw_only=True):
         set: the values that the study may have left, by setting; null: not in the file. A value that is none
             of them is somebody else's.
         data_directory: the server's data directory, if it is on this machine.
+        restart: how the server is started anew, if the study changed what takes that.
+        boot: the boot of the machine in which the study ran: a later one starts the server by itself.
     """
 
     address: ServerAddress
@@ -57,11 +61,16 @@ class Restoration(msgspec.Struct, frozen=True, kw_only=True):
     before: Entries
     set: dict[str, tuple[str | None, ...]]
     data_directory: str | None = None
+    restart: ServerRestart | None = None
+    boot: str = ""
 
-    def command(self) -> list[str]:
-        """The command for the keeper's journal."""
-        record = msgspec.json.encode(self).decode()
-        return [sys.executable, "-m", "ascar.systems.postgresql.restoration", record]
+    def connected(self) -> PsqlSession:
+        """A session for the restoration.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return PsqlSession(self.address, f"{APPLICATION} restore")
 
     def carry_out(self, session: PsqlSession) -> tuple[str, ...]:
         """Put the settings back on a server that answers; those that somebody else changed are left alone.
@@ -81,17 +90,19 @@ class Restoration(msgspec.Struct, frozen=True, kw_only=True):
                 "changed there"
             )
         present = entries_of(file_text(session.ask(READ)))
-        foreign = self._foreign(present)
-        ours = set(self.set) - set(foreign)
+        others = self._foreign(present)
+        ours = set(self.set) - set(others)
         for name, value in putting_back(present, self.before, ours):
             # A setting of somebody else's is only set once more for its place, which may take more rights.
             with suppress(*(() if name in ours else (StageFailed,))):
                 session.ask(setting(name, value))
         # Also where the file is as it was: a study that was killed may not have come to this.
-        session.ask(RELOAD)
-        return tuple(foreign.values())
+        reload_settings(session)
+        if self.restart is not None and set(session.ask(_PENDING).split()) & set(self.set):
+            self.restart.carry_out(self.connected).close()
+        return tuple(others.values())
 
-    def carry_out_on_files(self) -> None:
+    def carry_out_without_server(self) -> None:
         """Put postgresql.auto.conf back while the server is down.
 
         Raises:
@@ -108,33 +119,57 @@ class Restoration(msgspec.Struct, frozen=True, kw_only=True):
                 raise WorkError(f"{data}: the server runs, and does not answer")
             file = data / FILE
             present = entries_of(file.read_text("utf-8"))
-            foreign, old = self._foreign(present), dict(self.before)
-            kept = [one for one in present if one[0] in foreign or one[0] not in {*self.set, *old}]
+            others, old = self._foreign(present), dict(self.before)
+            kept = [one for one in present if one[0] in others or one[0] not in {*self.set, *old}]
             now = dict(present)
             wanted = [
-                (name, value if name in self.set and name not in foreign else now[name])
+                (name, value if name in self.set and name not in others else now[name])
                 for name, value in self.before
                 if name in now or name in self.set
             ]
             _replace(file, text_of((*wanted, *(one for one in kept if one not in wanted))))
         except OSError as error:
             raise WorkError(f"{error.filename}: {error.strerror}") from error
+        if self.restart is not None and self.boot == boot_now():
+            try:
+                self.restart.carry_out(self.connected).close()
+            except StageFailed as failure:
+                raise WorkError(
+                    f"{data}: has the old values, and the server does not start: {failure.message}"
+                ) from failure
 
     def _foreign(self, present: Entries) -> dict[str, str]:
-        """Settings with values that are neither old nor the study's, with a line that says so."""
-        now, old = dict(present), dict(self.before)
-        found: dict[str, str] = {}
-        for name, values in self.set.items():
-            value = now.get(name)
-            if value != old.get(name) and value not in values:
-                shown = "not set" if value is None else repr(value)
-                found[name] = f"{name}: is {shown} in {FILE}, not as ascar left it: somebody else changed it"
-        return found
+        return foreign(self.set, dict(self.before), dict(present), f" in {FILE}")
+
+
+def reload_settings(session: PsqlSession) -> None:
+    """Have the server read its files, and the sessions of the database make their plans anew.
+
+    A prepared statement keeps the plan that it has, whatever settings become, until the catalogue of schemas
+    or operators or its tables change (`PlanCacheSysCallback` in plancache.c). Without that, sessions that
+    came under a bad trial would keep its plans when its values are gone. A role that may not create a schema
+    leaves plans alone.
+
+    Raises:
+        StageFailed: the server is gone, or the role may not.
+    """
+    loaded = session.ask(_LOADED)
+    session.ask(RELOAD)
+    deadline_s = time.monotonic() + _RELOADED_S
+    while session.ask(_LOADED) == loaded and time.monotonic() < deadline_s:
+        time.sleep(_LOOK_S)
+    with suppress(StageFailed):
+        session.ask(REPLAN)
 
 
 def file_text(answer: str) -> str:
     """The text of a file in psql's answer, which ends with one more line feed."""
     return answer.removesuffix("\n")
+
+
+def boot_now() -> str:
+    """The boot of this machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
 def _runs(data: Path) -> bool:
@@ -171,41 +206,5 @@ def _replace(file: Path, text: str) -> None:
         os.close(folder)
 
 
-def _connected(address: ServerAddress) -> PsqlSession:
-    """A session; a server that is just starting is waited for."""
-    deadline_s = time.monotonic() + _WAIT_S
-    while True:
-        try:
-            return PsqlSession(address, f"{APPLICATION} restore")
-        except StageFailed:
-            if time.monotonic() > deadline_s:
-                raise
-        time.sleep(_AGAIN_S)
-
-
-def _carry_out(restoration: Restoration) -> None:
-    try:
-        restoration.carry_out_on_files()
-    except WorkError as on_files:
-        try:
-            session = _connected(restoration.address)
-        except StageFailed as failure:
-            raise WorkError(f"{failure.message}; {on_files.message}") from failure
-        for line in restoration.carry_out(session):
-            sys.stderr.write(f"{line}\n")
-        session.close()
-
-
-def main(record: str) -> int:
-    """Carry a record out; 0 if the settings are back."""
-    try:
-        restoration = typed.decode(record.encode(), Restoration)
-        _carry_out(restoration)
-    except (AscarError, msgspec.MsgspecError) as error:
-        sys.stderr.write(" ".join(str(error).split()) + "\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(restore(sys.argv[1], PostgresRestoration))

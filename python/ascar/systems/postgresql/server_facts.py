@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.postgresql import VERSION_MIN
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, WorkError
+from ascar.systems.postgresql.auto_configuration import FILE
 from ascar.systems.postgresql.connection import APPLICATION
 
 if TYPE_CHECKING:
@@ -113,6 +116,11 @@ class ServerFacts:
     is_local: bool
     data_directory: str | None
 
+    @property
+    def lock(self) -> str:
+        """The name of the lock that a study of it takes."""
+        return f"postgresql:{self.identity.identifier}"
+
     @classmethod
     def of(cls, session: PsqlSession) -> ServerFacts:
         """Those of the server of a session.
@@ -174,6 +182,26 @@ def check_tunable(session: PsqlSession, facts: ServerFacts) -> None:
         raise Refused(
             f"{changed}: was changed after the server read it, and a study's reload would put that in force; "
             "reload the server first"
+        )
+
+
+def check_repairable(facts: ServerFacts) -> None:
+    """See that the old values can be put back while the server is down, for a trial's may keep it down.
+
+    Raises:
+        Refused: they cannot.
+    """
+    data = None if facts.data_directory is None or not facts.is_local else Path(facts.data_directory)
+    if data is None:
+        raise Refused(
+            f"{facts.name}: target.restarts = 'allowed' needs a server of this machine that is reached by "
+            "its socket, and whose data directory the role may know"
+        )
+    file = data / FILE
+    if not os.access(data, os.W_OK | os.X_OK) or not os.access(file, os.R_OK | os.W_OK):
+        raise Refused(
+            f"{file}: you may not write it, which target.restarts = 'allowed' needs: a server that does not "
+            "start with a trial's values cannot be asked to take them back; run ascar as the server's account"
         )
 
 

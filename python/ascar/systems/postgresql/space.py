@@ -60,19 +60,27 @@ def postgresql_space(
 
 
 def live_space(
-    parameters: str, in_force: Mapping[str, Value] | None, max_connections: int = 0, memory_bytes: int = 0
+    parameters: str,
+    in_force: Mapping[str, Value] | None,
+    max_connections: int = 0,
+    memory_bytes: int = 0,
+    *,
+    restarts: bool = False,
 ) -> Space:
-    """The settings that a running server takes without a restart, with the values in force as defaults.
+    """The settings that a running server takes, with the values in force as defaults.
 
     Args:
         parameters: "expert" or "wide".
         in_force: the values of the settings that the server has; None: nobody has asked it yet.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
+        restarts: whether those are among them for which the server has to be started anew.
     """
     known = postgresql()
     wanted = [
-        one for one in known.values() if one.context != "postmaster" and (one.expert or parameters == "wide")
+        one
+        for one in known.values()
+        if (restarts or one.context != "postmaster") and (one.expert or parameters == "wide")
     ]
     if in_force is None:
         return _space_of([one.parameter() for one in wanted])
@@ -82,27 +90,20 @@ def live_space(
         if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
     ]
     space = _space_of(found).constrain("min_wal_size <= max_wal_size")
-    if "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:
+    if {"io_combine_limit", "io_max_combine_limit"} <= set(space.names):
+        space = space.constrain("io_combine_limit <= io_max_combine_limit")
+    elif "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:
         # What is above it the server cuts without a word.
         space = space.constrain(f"io_combine_limit <= {in_force['io_max_combine_limit']}")
     parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
+    left_kib = memory_bytes // 1024
+    if "shared_buffers" in space.names:
+        parts["shared_buffers"] = 1
+    else:
+        left_kib -= int(in_force["shared_buffers"])
     used_kib = sum(count * int(in_force[name]) for name, count in parts.items())
     total = " + ".join(f"{count} * {name}" for name, count in parts.items())
-    left_kib = memory_bytes // 1024 - int(in_force["shared_buffers"])
     return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
-
-
-def tuned_names(space: Space, found: Space) -> tuple[str, ...]:
-    """The settings that a study changes: those that it does not pin to the values that it found.
-
-    Args:
-        space: the space of the study.
-        found: the space of the server.
-    """
-    default = found.default()
-    return tuple(
-        name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
-    )
 
 
 def _space_of(parameters: list[Parameter]) -> Space:

@@ -30,6 +30,13 @@ _GAUGES = {
     "redis_resident_bytes": "used_memory_rss",
     "redis_copied_bytes": "rdb_last_cow_size",
 }
+_OF_ADMINISTRATION = frozenset(
+    {
+        *("acl", "auth", "bgrewriteaof", "bgsave", "client", "command", "config", "debug", "echo", "hello"),
+        *("info", "lastsave", "latency", "memory", "module", "monitor", "ping", "psync", "pubsub"),
+        *("replconf", "role", "select", "slowlog"),
+    }
+)
 COUNTERS = frozenset({*_TOTALS, _COMMANDS_S})
 GAUGES = frozenset(_GAUGES)
 
@@ -38,6 +45,20 @@ def fields_of(info: str) -> dict[str, str]:
     """The fields of INFO's answer."""
     lines = (line.partition(":") for line in info.splitlines() if not line.startswith("#"))
     return {name: value.strip() for name, mark, value in lines if mark}
+
+
+def calls_of(fields: Mapping[str, str]) -> tuple[float, float]:
+    """The commands that clients have sent to have work done, and the milliseconds that they took."""
+    calls = spent_us = 0.0
+    for name, stats in fields.items():
+        command = name.removeprefix("cmdstat_").partition("|")[0]
+        if not name.startswith("cmdstat_") or command in _OF_ADMINISTRATION:
+            continue
+        parts = (part.partition("=") for part in stats.split(","))
+        told = {field: value for field, _, value in parts}
+        calls += number(told, "calls")
+        spent_us += number(told, "usec")
+    return calls, spent_us / 1e3
 
 
 def counters_of(fields: Mapping[str, str]) -> dict[str, float]:

@@ -64,3 +64,36 @@ def snapshot_cycle_s(save: str, changes_per_s: float) -> float:
     if not pairs or changes_per_s <= 0:
         return 0.0
     return min(max(after_s, count / changes_per_s) for after_s, count in pairs)
+
+
+def cycle_s(
+    in_force: Mapping[str, object], before: LogRule, metrics: Mapping[str, float], changes_per_s: float
+) -> float:
+    """The longer of the times between snapshots and between rewrites of the log, by what the load writes.
+
+    The log cannot grow faster than commands come in. A log that is never rewritten has no cycle of its own:
+    that of the rule before the study counts.
+
+    Args:
+        in_force: `save`, `appendonly` and the two numbers of the rule, by their names in a study.
+        before: the rule in force before the study.
+        metrics: those of a trial.
+        changes_per_s: the changes a second that a snapshot would save.
+    """
+    load_s = metrics.get("load_s", 0.0)
+    if load_s <= 0:
+        return 0.0
+    snapshot_s = snapshot_cycle_s(str(in_force["save"]), changes_per_s)
+    if not in_force["appendonly"]:
+        return snapshot_s
+    grown_bytes = metrics.get("redis_input_bytes", 0.0)
+    rule = LogRule(
+        float(str(in_force["auto_aof_rewrite_percentage"])),
+        float(str(in_force["auto_aof_rewrite_min_size"])),
+    )
+    if rule.percent <= 0:
+        rule = before
+    cycle_bytes = rule.cycle_bytes(metrics.get("redis_memory_bytes", 0.0))
+    if not grown_bytes or math.isinf(cycle_bytes):
+        return snapshot_s
+    return max(snapshot_s, load_s * cycle_bytes / grown_bytes)

@@ -29,7 +29,7 @@ class RefusedCommand(StageFailed):
 
     def __init__(self, command: str, said: str) -> None:
         super().__init__("change", f"{command}: {said}"[:400])
-        self.said = said
+        self.command, self.said = command, said
 
 
 class _ErrorReply(Exception):
@@ -57,15 +57,42 @@ def ask(path: Path, words: tuple[str, ...], limit_s: float) -> Reply:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(limit_s)
             connection.connect(str(path))
-            connection.sendall(request(words))
             with connection.makefile("rb") as stream:
-                return _reply(stream, connection, time.monotonic() + limit_s)
+                return exchanged(connection, stream, words, limit_s, what)
+    except (OSError, ValueError) as error:
+        raise _unanswered(what, limit_s, error) from error
+
+
+def exchanged(
+    connection: socket.socket, stream: BinaryIO, words: tuple[str, ...], limit_s: float, what: str
+) -> Reply:
+    """The answer to one command over a connection, which is of no use any more once this has failed.
+
+    Args:
+        connection: the connection.
+        stream: what is read from it.
+        words: the command and its arguments.
+        limit_s: seconds that it may take.
+        what: the command for people.
+
+    Raises:
+        RefusedCommand: the server answers with an error; the connection stays usable.
+        StageFailed: it does not answer, or not in its protocol.
+    """
+    try:
+        connection.settimeout(limit_s)
+        connection.sendall(request(words))
+        return _reply(stream, connection, time.monotonic() + limit_s)
     except _ErrorReply as error:
         raise RefusedCommand(what, str(error)) from None
-    except TimeoutError:
-        raise StageFailed("program", f"the server does not answer within {limit_s:g} s: {what}") from None
     except (OSError, ValueError) as error:
-        raise StageFailed("program", f"the server does not answer: {what}: {error}"[:400]) from error
+        raise _unanswered(what, limit_s, error) from error
+
+
+def _unanswered(what: str, limit_s: float, error: Exception) -> StageFailed:
+    if isinstance(error, TimeoutError):
+        return StageFailed("program", f"the server does not answer within {limit_s:g} s: {what}")
+    return StageFailed("program", f"the server does not answer: {what}: {error}"[:400])
 
 
 def request(words: tuple[str, ...]) -> bytes:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.redis import redis
+from msgspec.structs import replace
+
 from ascar.errors import SpaceError, StudyError
 from ascar.space import Guarantee, Space
 from ascar.space.parameter import identifier
@@ -15,6 +17,17 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.redis import RedisSetting
     from ascar.program.redis import RedisPrograms
+    from ascar.space import Parameter
+
+LEAVES_SOMETHING: Mapping[str, str] = {
+    "appendonly": "a log is made, or ends",
+    "maxmemory-policy": "what is evicted is gone",
+    "maxmemory-eviction-tenacity": "what is evicted is gone",
+    "client-query-buffer-limit": "clients that send more are disconnected",
+    "slowlog-max-len": "entries beyond it are gone",
+    "slowlog-log-slower-than": "entries replace those of the administrator",
+}
+"""Settings that a study of a server in use never changes, for what is left of a trial."""
 
 Given = bool | int | float | str
 
@@ -33,9 +46,13 @@ def redis_space(
         settings: the values in force before the study, by the server's names; they are the defaults.
         memory_bytes: the memory that the server may use.
     """
-    chosen = [one for one in redis().values() if _is_searched(one, parameters, programs)]
+    chosen = [one for one in programs.settings().values() if _is_searched(one, parameters)]
     made = (one.parameter(settings.get(one.name)) for one in chosen)
     space = Space(tuple(made), name="redis", allow_weaker=tuple(Guarantee))
+    return _limited(space, memory_bytes)
+
+
+def _limited(space: Space, memory_bytes: int) -> Space:
     most = {"io_threads": os.cpu_count() or 1, "repl_backlog_size": memory_bytes // 2}
     default = space.default()
     limits = (
@@ -44,19 +61,66 @@ def redis_space(
     return space.constrain(*limits)
 
 
+def live_redis_space(
+    parameters: str,
+    settings: Mapping[str, RedisSetting],
+    told: Mapping[str, str] | None,
+    memory_bytes: int,
+) -> Space:
+    """The settings that CONFIG SET changes on a running server, with the values in force as defaults.
+
+    Left out are those whose change leaves something behind that CONFIG SET does not take back, and those
+    that only apply where the log is written while it is not: `appendonly` stays as it is.
+
+    Args:
+        parameters: "expert" or "wide".
+        settings: those that the version has, by the server's names.
+        told: the settings of the server, as CONFIG GET tells them; None: nobody has asked it yet.
+        memory_bytes: the memory that the server may use.
+    """
+    wanted = [
+        one
+        for one in settings.values()
+        if one.context == "dynamic" and one.name not in LEAVES_SOMETHING and _is_searched(one, parameters)
+    ]
+    if told is None:
+        found = [replace(one, when="").parameter() for one in wanted]
+    else:
+        logs = told.get("appendonly") == "yes"
+        present = [one for one in wanted if one.name in told and (logs or one.when != "appendonly")]
+        # Where no snapshot is taken, the first one would replace whatever file has its name.
+        known = [_as_found(one, told[one.name]) for one in present if told[one.name] or one.name != "save"]
+        found = [one for one in known if one is not None]
+    space = Space(tuple(found), name="redis", allow_weaker=tuple(Guarantee))
+    return _limited(space, memory_bytes)
+
+
+def _as_found(one: RedisSetting, text: str) -> Parameter | None:
+    """A parameter with the value in force as its default; None: that is a word nobody knows."""
+    setting, value = replace(one, when=""), one.value(text)
+    with suppress(SpaceError):
+        return setting.parameter(value)
+    if isinstance(value, (bool, str)):
+        return None
+    outside = {**one.special, text: "the value that the study found"}
+    return replace(setting, special=outside).parameter(value)
+
+
 def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str, Given]:
     """What a study says of its server's settings, by the server's names.
 
     Raises:
         StudyError: the list has no such setting, the study may not set it, or it cannot have that value.
     """
-    named = {identifier(name): one for name, one in redis().items()}
+    named = {identifier(name): one for name, one in programs.settings().items()}
     found: dict[str, Given] = {}
     for given, value in settings.items():
         key = f"target.settings.{given[:60]}"
         one = named.get(identifier(given))
-        if one is None or not programs.has(one.since):
-            raise StudyError(f"{key}: must be a setting that the wide space has: {', '.join(redis())}")
+        if one is None:
+            raise StudyError(
+                f"{key}: must be a setting that the wide space has: {', '.join(programs.settings())}"
+            )
         if one.set_by.startswith("target."):
             raise StudyError(f"{key}: must be left out; set {one.set_by} instead")
         try:
@@ -67,5 +131,5 @@ def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str,
     return found
 
 
-def _is_searched(one: RedisSetting, parameters: str, programs: RedisPrograms) -> bool:
-    return programs.has(one.since) and not one.set_by and (one.expert or parameters == "wide")
+def _is_searched(one: RedisSetting, parameters: str) -> bool:
+    return not one.set_by and (one.expert or parameters == "wide")

@@ -12,7 +12,6 @@ Each trial starts a server of its own on the data as the load's fill left it.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,12 +25,12 @@ from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.study import convert
-from ascar.systems import Sample
+from ascar.systems import Sample, Starter
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import counter_names
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.redis.counters import COUNTERS, GAUGES, counters_of, gauges_of, number
-from ascar.systems.redis.persistence import CHANGES, LOG_BYTES, LogRule, deferred_of, snapshot_cycle_s
+from ascar.systems.redis.persistence import CHANGES, LOG_BYTES, LogRule, cycle_s, deferred_of
 from ascar.systems.redis.server import SOCKET, RedisServer
 from ascar.systems.redis.space import Given, checked, redis_space
 from ascar.systems.redis.statements import forms_of, named, settings_of
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.space import Configuration, Value
+    from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
 _VERSION_MIN = "7.0"
@@ -82,6 +82,7 @@ class Redis(OwnServerTarget[RedisServer]):
 
     name, kind, account, socket = "Redis", "redis", "redis", SOCKET
     default_workload: str | None = "redis-benchmark"
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")
@@ -96,6 +97,15 @@ class Redis(OwnServerTarget[RedisServer]):
         percent = float(self._before("auto-aof-rewrite-percentage"))
         self._rule = LogRule(percent, float(self._before("auto-aof-rewrite-min-size")))
         self._afresh = False
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.redis.existing import ExistingRedis
+
+        return ExistingRedis
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -193,26 +203,17 @@ class Redis(OwnServerTarget[RedisServer]):
             server.write("BGSAVE", deadline_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
-        """The longer of the times between snapshots and between rewrites of the log, by what the load writes.
-
-        The log cannot grow faster than commands come in. A log that is never rewritten has no cycle of its
-        own: that of the server of today counts.
-        """
+        """The longer of the times between snapshots and between rewrites of the log."""
         load_s = metrics.get("load_s", 0.0)
         if load_s <= 0:
             return 0.0
-        changes = metrics.get(f"deferred_{CHANGES}", 0.0)
-        snapshot_s = snapshot_cycle_s(str(configuration.get("save", self._before("save"))), changes / load_s)
-        if not configuration.get("appendonly", self._before("appendonly")):
-            return snapshot_s
-        grown_bytes = metrics.get("redis_input_bytes", 0.0)
-        percent = float(configuration.get("auto_aof_rewrite_percentage", self._rule.percent))
-        least_bytes = float(configuration.get("auto_aof_rewrite_min_size", self._rule.size_min_bytes))
-        rule = LogRule(percent, least_bytes) if percent > 0 else self._rule
-        cycle_bytes = rule.cycle_bytes(metrics.get("redis_memory_bytes", 0.0))
-        if not grown_bytes or math.isinf(cycle_bytes):
-            return snapshot_s
-        return max(snapshot_s, load_s * cycle_bytes / grown_bytes)
+        names = ("save", "appendonly", "auto-aof-rewrite-percentage", "auto-aof-rewrite-min-size")
+        in_force = {
+            redis()[name].parameter_name: configuration.get(redis()[name].parameter_name, self._before(name))
+            for name in names
+        }
+        changes_per_s = metrics.get(f"deferred_{CHANGES}", 0.0) / load_s
+        return cycle_s(in_force, self._rule, metrics, changes_per_s)
 
     @property
     def workspace(self) -> Workspace:
@@ -285,7 +286,7 @@ class Redis(OwnServerTarget[RedisServer]):
             server.wait_until_written(time.monotonic() + _WRITE_S)
 
     def _before(self, name: str) -> Given:
-        return self._given.get(name, redis()[name].default)
+        return self._given.get(name, self._programs.settings()[name].default)
 
     def _save(self) -> str:
         default = self._before("save")

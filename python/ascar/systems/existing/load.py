@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
 from ascar.results.measurement import Readings, Series
-from ascar.systems.postgresql.activity import THROUGHPUT
+from ascar.systems.existing.activity import THROUGHPUT
 
 if TYPE_CHECKING:
-    from ascar.systems.postgresql.activity import Activity, ActivityTotals
+    from ascar.systems.existing.activity import ActivityTotals, LiveActivity, LiveSession
     from ascar.workspace import LoadTiming
 
 _LOOK_S = 0.1
 
 
-def live_readings(activity: Activity, pace: LoadTiming) -> Readings:
+def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing: str) -> Readings:
     """What the clients get, reading by reading.
 
+    Args:
+        activity: tells it.
+        pace: how long, and how often.
+        nothing: what it means that nothing was done, such as "no transaction was committed".
+
     Raises:
-        StageFailed: the server does not answer, or no transaction was committed.
+        StageFailed: the server does not answer, or clients have nothing done.
     """
     begun = before = _counted(activity)
     next_s = begun.read_s + pace.reading_s
@@ -45,13 +50,11 @@ def live_readings(activity: Activity, pace: LoadTiming) -> Readings:
             break
     metrics = before.since(begun)
     if not metrics.get(THROUGHPUT):
-        raise StageFailed(
-            "load", "no transaction was committed on the server; let its clients work, or name a load"
-        )
+        raise StageFailed("load", f"{nothing} on the server; let its clients work, or name a load")
     return Readings(series(), metrics, before.read_s - begun.read_s, ended)
 
 
-def _counted(activity: Activity) -> ActivityTotals:
+def _counted(activity: LiveActivity[LiveSession]) -> ActivityTotals:
     """The statistics at a moment at which sessions have told of their work."""
     first = activity.totals()
     now = _next(activity)
@@ -60,6 +63,6 @@ def _counted(activity: Activity) -> ActivityTotals:
     return now
 
 
-def _next(activity: Activity) -> ActivityTotals:
+def _next(activity: LiveActivity[LiveSession]) -> ActivityTotals:
     time.sleep(_LOOK_S)
     return activity.totals()

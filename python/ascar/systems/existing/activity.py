@@ -1,0 +1,96 @@
+"""What a server's own clients get, between two moments of its cumulative statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+THROUGHPUT, LATENCY = "throughput_ops_per_s", "latency_ms_mean"
+
+S_co = TypeVar("S_co", covariant=True)
+
+
+class LiveSession(Protocol):
+    """A connection to a server, which may be lost."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection has not been lost."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityTotals:
+    """Cumulative statistics at a moment.
+
+    Attributes:
+        read_s: the moment, monotonic.
+        counted_s: the moment up to which operations are counted, monotonic.
+        operations: what clients have had done, our own left out.
+        statements: by class, the number of statements and the milliseconds that they took; "" is no class.
+        probes: by metric, the number of our own requests and the milliseconds that they took.
+    """
+
+    read_s: float
+    counted_s: float
+    operations: float
+    statements: Mapping[str, tuple[float, float]]
+    probes: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+
+    def since(self, before: ActivityTotals) -> dict[str, float]:
+        """The metrics between two moments; of what did not happen, none.
+
+        Totals that are less than before were reset meanwhile, so that they tell nothing.
+        """
+        seconds = self.counted_s - before.counted_s
+        found: dict[str, float] = {}
+        if seconds > 0 and self.operations >= before.operations:
+            found[THROUGHPUT] = (self.operations - before.operations) / seconds
+        all_calls = all_ms = 0.0
+        for kind, now in self.statements.items():
+            calls, spent_ms = _grown(now, before.statements.get(kind))
+            if calls > 0 and spent_ms >= 0:  # less than before: entries were evicted
+                if kind:
+                    found[class_metric(kind)] = spent_ms / calls
+                all_calls, all_ms = all_calls + calls, all_ms + spent_ms
+        if all_calls > 0:
+            found[LATENCY] = all_ms / all_calls
+        for metric, now in self.probes.items():
+            count, spent_ms = _grown(now, before.probes.get(metric))
+            if count > 0:
+                found[metric] = spent_ms / count
+        return found
+
+
+class LiveActivity(Protocol[S_co]):
+    """Reads the statistics."""
+
+    @property
+    def session(self) -> S_co:
+        """The session that it reads by."""
+        ...
+
+    def totals(self, limit_s: float = 10.0) -> ActivityTotals:
+        """The statistics now.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        ...
+
+
+def class_metric(kind: str) -> str:
+    """The metric of a class's mean latency."""
+    return f"{LATENCY}_{kind}"
+
+
+def _grown(now: tuple[float, float], before: tuple[float, float] | None) -> tuple[float, float]:
+    old = before or (0.0, 0.0)
+    return now[0] - old[0], now[1] - old[1]

@@ -1,0 +1,261 @@
+"""The settings of a server that people use, changed while it works, and put back.
+
+Before each change the keeper of the user has the command that undoes it (`restoration`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ascar.errors import Refused, StageFailed, WorkError
+from ascar.systems.existing.activity import LiveSession
+from ascar.systems.existing.restoration import LIMIT_S, command_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from ascar.space import Configuration, Value
+    from ascar.systems.existing.restoration import LiveRestoration
+    from ascar.systems.keeper import Keeper
+
+_IN_FORCE_S, _LOOK_S = 10.0, 0.02
+
+S = TypeVar("S", bound=LiveSession)
+
+
+class LiveSettings(Generic[S]):
+    """The settings of one server.
+
+    A kind says how its server is reached, told apart from others, asked and changed.
+
+    Args:
+        session: the session that changes them.
+        keeper: a keeper of the user.
+        default: the values in force when the study began.
+
+    Raises:
+        StageFailed: the server does not answer.
+    """
+
+    def __init__(self, session: S, keeper: Keeper, default: Configuration) -> None:
+        self.changing = threading.RLock()
+        """Held by whoever changes values: the study, or its guard."""
+        self.current: Mapping[str, Value] = default
+        """The values in force."""
+        self.restarts = 0
+        """How often the study has started the server anew."""
+        self.session = session
+        self._keeper, self._default = keeper, default
+        self._before: Mapping[str, str] = self._present(session)
+        self._restoration: LiveRestoration[S] | None = None
+        self._left: Mapping[str, tuple[str | None, ...]] = {}
+
+    def ping(self, limit_s: float = 10.0) -> None:
+        """See that the server answers.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        raise NotImplementedError
+
+    def in_force(self, names: Collection[str]) -> Mapping[str, Value]:
+        """What the server says is in force, of settings whose values were set.
+
+        Raises:
+            StageFailed: it does not answer.
+        """
+        raise NotImplementedError
+
+    def check_writable(self, names: Collection[str]) -> None:
+        """See that the server lets settings be changed, by a change to what they are.
+
+        Args:
+            names: the settings that may be set.
+
+        Raises:
+            Refused: it does not.
+        """
+        raise NotImplementedError
+
+    def _connect(self) -> S:
+        """A new session.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        raise NotImplementedError
+
+    def _check_same(self, session: S) -> None:
+        """See that the server is the one that the study began on.
+
+        Raises:
+            WorkError: it is another one, or was started anew.
+        """
+        raise NotImplementedError
+
+    def _present(self, session: S) -> Mapping[str, str]:
+        """The values as they stand where the study writes them; what does not stand there has none."""
+        raise NotImplementedError
+
+    def _text(self, name: str, value: Value) -> str | None:
+        """A value as it is written there; None: it is as before the study, and did not stand there."""
+        raise NotImplementedError
+
+    def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> LiveRestoration[S]:
+        """What undoes a change that may leave these values."""
+        raise NotImplementedError
+
+    def _write(self, session: S, texts: Mapping[str, str | None], present: Mapping[str, str]) -> None:
+        """Write those values that differ, and have them take effect."""
+        raise NotImplementedError
+
+    def _put_back(self) -> None:
+        """Learn what it took to put values back: a new start of the server may have been needed.
+
+        Raises:
+            WorkError: it is another server now.
+        """
+
+    def change(self, configuration: Configuration, begun: Callable[[bool], None]) -> None:
+        """Put a configuration in force.
+
+        Args:
+            configuration: the configuration.
+            begun: told whether it departs from the default: before the first change, and after a new start.
+
+        Raises:
+            StageFailed: the server refuses a value.
+            WorkError: it is another server, or was started anew, or somebody else changed a setting.
+        """
+        with self.changing:
+            session = self.checked_session()
+            present = self._present(session)
+            texts = {name: self._text(name, value) for name, value in configuration.items()}
+            restoration = self._noted(texts, present)
+            departs = dict(configuration) != dict(self._default)
+            begun(departs)
+            restarts = self.restarts
+            if departs:
+                try:
+                    self._write(session, texts, present)
+                except StageFailed:
+                    with suppress(StageFailed):  # the first error is the one to tell
+                        self.put_back(session)
+                    begun(False)
+                    raise
+            else:
+                restoration.carry_out(session)
+                self._put_back()
+            if self.restarts != restarts:
+                begun(departs)
+            self.current = configuration
+            self._await(configuration)
+
+    def put_back(self, session: S) -> None:
+        """Put the old values back by a session of the caller's, or by a new one where that broke.
+
+        Raises:
+            WorkError: that failed.
+        """
+        with self.changing:
+            assert self._restoration is not None, "something was changed"
+            try:
+                self._restoration.carry_out(session if session.is_open else self.checked_session())
+            except StageFailed:
+                self._restoration.carry_out(self.checked_session())
+            self._put_back()
+            self.current = self._default
+
+    def finish(self) -> None:
+        """Put the old values back for good.
+
+        Raises:
+            WorkError: that failed, and `ascar restore` tries again; or somebody else changed a setting.
+        """
+        with self.changing:
+            restoration = self._restoration
+            if restoration is None:
+                return
+            left: tuple[str, ...] = ()
+            try:
+                left = restoration.carry_out(self._reconnected())
+            except (StageFailed, Refused) as failure:
+                try:
+                    restoration.carry_out_without_server()
+                except WorkError as other:
+                    raise WorkError(
+                        f"the old values could not be put back: {failure.message}; {other.message}; `ascar "
+                        "restore` does it once the server answers"
+                    ) from failure
+            self._keeper.undo_forget(command_of(restoration))
+            self._restoration = None
+        if left:
+            raise WorkError(f"left alone: {'; '.join(left)}")
+
+    def close(self) -> None:
+        """End the session."""
+        self.session.close()
+
+    def checked_session(self) -> S:
+        """A session with the server that the study began on.
+
+        Raises:
+            WorkError: it is gone, another one, or was started anew.
+        """
+        try:
+            session = self._reconnected()
+        except StageFailed as failure:
+            raise WorkError(
+                f"the server is gone in mid-study: {failure.message}; the study ends"
+            ) from failure
+        self._check_same(session)
+        return session
+
+    def _noted(self, texts: Mapping[str, str | None], present: Mapping[str, str]) -> LiveRestoration[S]:
+        """What undoes the change to these values; it is in the keeper's journal.
+
+        Raises:
+            WorkError: somebody else changed a setting of the study.
+        """
+        old, previous = self._before, self._restoration
+        for name in texts:
+            if present.get(name) != old.get(name) and present.get(name) not in self._left.get(name, ()):
+                raise WorkError(f"{name}: somebody else changed it in mid-study; the study ends")
+        left = {
+            name: (present.get(name), text)
+            for name, text in texts.items()
+            if not present.get(name) == text == old.get(name)
+        }
+        restoration = self._restoration_of(left)
+        if restoration != previous:
+            self._keeper.undo_command(command_of(restoration), LIMIT_S)
+            self._restoration, self._left = restoration, left
+            if previous is not None:
+                self._keeper.undo_forget(command_of(previous))
+        return restoration
+
+    def _await(self, configuration: Configuration) -> None:
+        """Wait until the change took effect; what is not in force then fails the trial by reading back."""
+        deadline_s = time.monotonic() + _IN_FORCE_S
+        while time.monotonic() < deadline_s:
+            found = self.in_force(tuple(configuration))
+            if all(found[name] == configuration[name] for name in found):
+                return
+            time.sleep(_LOOK_S)
+
+    def _reconnected(self) -> S:
+        """The session, or a new one where it broke.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        try:
+            self.ping()
+        except StageFailed:
+            fresh = self._connect()
+            self.session.close()
+            self.session = fresh
+        return self.session

@@ -1,0 +1,311 @@
+"""A target that is a server of others: its settings change while it works, and its clients are the load."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+
+from ascar.errors import EnvironmentLacks, Refused, StageFailed
+from ascar.results.trial import Change
+from ascar.space import ChangeCost
+from ascar.systems import Starter, Target
+from ascar.systems.existing.activity import LiveSession
+from ascar.systems.existing.guard import LiveGuard, LiveLimit, limits_of
+from ascar.systems.existing.load import live_readings
+from ascar.systems.keeper import Keeper
+from ascar.systems.own_server import memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from types import TracebackType
+
+    from ascar.results.measurement import Readings
+    from ascar.space import Configuration, Space, Value
+    from ascar.study import GuardSection
+    from ascar.systems.existing.activity import LiveActivity
+    from ascar.systems.existing.keys import ExistingKeys
+    from ascar.systems.existing.settings import LiveSettings
+    from ascar.workspace import LoadTiming, Workspace
+
+
+class LiveFacts(Protocol):
+    """What a server says of itself."""
+
+    @property
+    def name(self) -> str:
+        """The name by which a user confirms that this server may be tuned."""
+        ...
+
+    @property
+    def lock(self) -> str:
+        """The name of the lock that a study of it takes."""
+        ...
+
+
+S = TypeVar("S", bound=LiveSession)
+F = TypeVar("F", bound=LiveFacts)
+
+
+class ExistingTarget(Target, Generic[S, F]):
+    """What such targets do alike.
+
+    Args:
+        keys: the checked keys of `[target]`.
+        space: the space, before the server has been asked.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    kind: ClassVar[str]
+    """The name of the kind."""
+    watched: ClassVar[frozenset[str]]
+    """The metrics of what clients get."""
+    nothing: ClassVar[str]
+    """What it means that clients have nothing done."""
+
+    default_workload: str | None = None
+    changes_while_working = frozenset({ChangeCost.DYN_APP})
+    starter = Starter(target={"server": '"existing"', "parameters": '"expert"'})
+
+    owner: str
+    """What others who are refused the server are told."""
+
+    def __init__(self, keys: ExistingKeys, space: Space) -> None:
+        self._keys = keys
+        self._memory_bytes = memory_of(keys.memory)
+        self.space = space
+        self.owner = self.kind
+        self._limits: tuple[LiveLimit, ...] = ()
+        self._held = ExitStack()
+        self._facts: F | None = None
+        self._settings: LiveSettings[S] | None = None
+        self._guard: LiveGuard[S] | None = None
+        self._directory: Path | None = None
+
+    def _connect(self) -> S:
+        """A session.
+
+        Raises:
+            StageFailed: the server refuses the connection, with its reason.
+            EnvironmentLacks: a program is missing.
+        """
+        raise NotImplementedError
+
+    def _facts_of(self, session: S) -> F:
+        """What the server says of itself.
+
+        Raises:
+            EnvironmentLacks: the version is too old.
+            Refused: the account may not know it.
+        """
+        raise NotImplementedError
+
+    def _check_tunable(self, session: S, facts: F) -> None:
+        """See that nothing of the server itself speaks against a study; reads only.
+
+        Raises:
+            Refused: something does.
+        """
+        raise NotImplementedError
+
+    def _space_of(self, session: S, facts: F) -> Space:
+        """The space, with the values in force as defaults."""
+        raise NotImplementedError
+
+    def _settings_of(self, session: S, facts: F, keeper: Keeper) -> LiveSettings[S]:
+        """The settings."""
+        raise NotImplementedError
+
+    def _activity(self, session: S, metrics: Collection[str]) -> LiveActivity[S]:
+        """What reads the statistics.
+
+        Args:
+            session: the session to read by.
+            metrics: those that it has to tell.
+
+        Raises:
+            StudyError: the server does not tell one.
+        """
+        raise NotImplementedError
+
+    def _check_settings(self, session: S, names: Collection[str]) -> None:
+        """See that the study's settings can be changed, and that a change reaches every client.
+
+        Raises:
+            Refused: the account may not, or something has a value of its own.
+        """
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Connect, see that the server may be tuned, and take its values as the defaults; changes nothing.
+
+        Raises:
+            Refused: the command line does not confirm the server, or it must not be tuned.
+            EnvironmentLacks: it cannot be reached, or the keeper is missing.
+            StudyError: the guard has a limit that cannot be watched.
+        """
+        try:
+            self._enter()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def _enter(self) -> None:
+        session = self._connected()
+        self._held.callback(session.close)
+        facts = self._facts_of(session)
+        self._check_confirmed(facts)
+        self._check_tunable(session, facts)
+        self.space = self._space_of(session, facts)
+        keeper = self._held.enter_context(Keeper(self.owner, user=True))
+        keeper.lock(facts.lock)
+        settings = self._settings_of(session, facts, keeper)
+        self._held.callback(settings.close)
+        if self._limits:
+            metrics = {one.metric for one in self._limits}
+            self._guard = LiveGuard(
+                lambda: self._watching(metrics), self._limits, settings.put_back, settings.changing
+            )
+            self._held.callback(self._guard.stop)
+        self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-live-")))
+        self._facts, self._settings = facts, settings
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back.
+
+        Raises:
+            WorkError: the server does not answer, or is another one; `ascar restore` tries again.
+        """
+        try:
+            self._entered().finish()
+        finally:
+            self._leave()
+
+    def adopt(self, space: Space) -> None:
+        """See that the study's settings can be changed, and that a change reaches every client.
+
+        Raises:
+            Refused: the account may not, the server cannot, or something has a value of its own.
+        """
+        if self._settings is None:
+            return  # what is only described touches no server
+        names = _tuned_names(space, self.space)
+        self._check_settings(self._settings.session, names)
+        self._settings.check_writable(names)
+
+    def guard_by(self, guard: GuardSection) -> None:
+        """Keep the limits of what clients get."""
+        self._limits = limits_of(guard, self.watched)
+
+    @property
+    def violation(self) -> str | None:
+        """The limit that the configuration in force violated."""
+        return None if self._guard is None else self._guard.violation
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Change what differs.
+
+        Raises:
+            StageFailed: the server refuses a value.
+            WorkError: it is not the server any more that the study began on, or somebody else changed one.
+        """
+        settings, guard, begun_s = self._entered(), self._guard, time.monotonic()
+        if guard is not None:
+            guard.wait()
+        held_s = time.monotonic() - begun_s
+        difference, restarts = self.space.change(settings.current, configuration), settings.restarts
+
+        def begun(departs: bool) -> None:
+            if guard is not None:
+                guard.arm(on=departs, restarted=settings.restarts != restarts)
+
+        settings.change(configuration, begun)
+        steps = {"hold": held_s, "settings": time.monotonic() - begun_s - held_s}
+        return Change.of(difference, steps, filled=True)
+
+    def health(self, limit_s: float) -> None:
+        """See that the server answers.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        self._entered().ping(max(1.0, limit_s))
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """What the server says is in force.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return self._entered().in_force(names)
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """What clients get, where they are the load."""
+        return self.watched
+
+    def prepare(self, workspace: Workspace) -> None:  # noqa: ARG002
+        """Nothing: the data is there."""
+        return
+
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
+        """Read what the server's clients get.
+
+        Raises:
+            StageFailed: the server does not answer, or has no clients.
+        """
+        return live_readings(self._activity(self._entered().session, ()), pace, self.nothing)
+
+    @property
+    def _place(self) -> Path:
+        """A directory for a load."""
+        assert self._directory is not None, "a target is entered before it is used"
+        return self._directory
+
+    def _check_confirmed(self, facts: F) -> None:
+        given = self._keys.confirmed_server
+        if given is None:
+            raise Refused(
+                f"target.server = 'existing': people may use {facts.name}; confirm that it may be tuned: "
+                f"--allow-live {facts.name}"
+            )
+        if given != facts.name:
+            raise Refused(f"--allow-live {given!r:.200}: the server of this study is {facts.name}; name that")
+
+    def _watching(self, metrics: Collection[str]) -> LiveActivity[S]:
+        session = self._connected()
+        try:
+            return self._activity(session, metrics)
+        except BaseException:
+            session.close()
+            raise
+
+    def _connected(self) -> S:
+        try:
+            return self._connect()
+        except StageFailed as failure:
+            raise EnvironmentLacks(f"target.server: {failure.message.partition(': ')[2]}") from failure
+
+    def _entered(self) -> LiveSettings[S]:
+        if self._settings is None:
+            raise StageFailed("program", "the target is entered before it is used")
+        return self._settings
+
+    def _leave(self) -> None:
+        self._settings, self._guard = None, None
+        self._held.close()
+
+
+def _tuned_names(space: Space, found: Space) -> tuple[str, ...]:
+    """The settings that a study changes: those that it does not pin to the values that it found."""
+    default = found.default()
+    return tuple(
+        name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
+    )
