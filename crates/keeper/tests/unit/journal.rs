@@ -124,7 +124,7 @@ fn everything_is_found_again() {
     let found = find(scratch.path()).remove(0).unwrap();
     assert_eq!(found.journal.entries(), expected);
     assert_eq!(found.journal.header(), &header());
-    assert!(!found.held);
+    assert_eq!(found.standing, Standing::Open);
 }
 
 #[test]
@@ -134,7 +134,8 @@ fn a_held_journal_says_so() {
     journal.record(vec![knob("a")]).unwrap();
     journal.hold().unwrap();
     drop(journal);
-    assert!(find(scratch.path()).remove(0).unwrap().held);
+    let found = find(scratch.path()).remove(0).unwrap();
+    assert_eq!(found.standing, Standing::Held);
 }
 
 #[test]

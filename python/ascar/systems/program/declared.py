@@ -7,12 +7,12 @@ import secrets
 import shutil
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import Refused, SpaceError, StageFailed
+from ascar.errors import AscarError, Refused, SpaceError, StageFailed
 from ascar.space import Space
 from ascar.systems import Sample
 from ascar.systems.keeper import Keeper, removal_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Mapping
 
     from ascar.space import ChangeCost, Configuration, Value
+    from ascar.systems.keeper import Hold
     from ascar.systems.program.options import ProgramOptions
 
 _UNDO_S_MAX = 60.0
@@ -80,7 +81,7 @@ class DeclaredProgram:
         if self._commands is not None:
             self._commands.space = space
 
-    def enter(self, owner: str, *, keeps: bool) -> None:
+    def enter(self, owner: str, *, keeps: bool | Hold) -> None:
         """Find the commands' programs, start the keeper, make the directory.
 
         Raises:
@@ -99,13 +100,20 @@ class DeclaredProgram:
         if self.options.service:
             keeper.lock(f"service:{re.sub(r'[^A-Za-z0-9_.-]', '-', self.options.service)}")
 
-    def leave(self) -> None:
-        """End the program, and put everything back."""
+    def leave(self, *, failed: bool) -> None:
+        """End the program, and put everything back; what is to stay does so unless something failed.
+
+        Raises:
+            AscarError: what was to stay cannot.
+        """
+        keeper, self._keeper = self._keeper, None
         try:
             self._end()
         finally:
-            self._keeper = self._unit = None
-            self._in_force = self._started_as = None
+            self._unit = self._in_force = self._started_as = None
+            if failed and keeper is not None:
+                with suppress(AscarError):
+                    keeper.restore()
             self._held.close()
 
     @property
