@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.errors import InputError, Refused, StageFailed
+from ascar.errors import InputError, KeeperLost, Refused, StageFailed
 from ascar.systems.applied import applied_knobs, unconfirmed
 from ascar.systems.keeper import Hold, Keeper, restore_all
 from process_state import wait_for_end
@@ -79,7 +79,14 @@ def change_journal(state: Path, before: str, after: str) -> None:
     (journal,) = state.glob("*.jsonl")
     changed = journal.read_text().replace(before, after)
     assert changed != journal.read_text()
-    journal.write_text(changed)
+    rewrite(journal, changed)
+
+
+def rewrite(journal: Path, content: str) -> None:
+    """At once: others are reading it."""
+    draft = journal.with_suffix(".draft")
+    draft.write_text(content)
+    draft.replace(journal)
 
 
 def move_deadline(state: Path, **moved: int) -> None:
@@ -89,7 +96,7 @@ def move_deadline(state: Path, **moved: int) -> None:
     until = lines[-1]["unconfirmed"]["until"]
     for key, by in moved.items():
         until[key] += by
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rewrite(journal, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_what_nobody_confirms_is_put_back_in_time(state: Path, loop: Path, old: str) -> None:
@@ -241,8 +248,11 @@ def test_a_holding_keeper_that_is_killed_leaves_what_the_next_one_puts_back(
 ) -> None:
     keeper = Keeper(OWNER, state_dir=state, hold=Hold(LONG_S)).start()
     keeper.knob_write(knob(loop), 512)
-    os.kill(keeper.pid, signal.SIGKILL)
-    wait_for_end(keeper.pid)
+    pid = keeper.pid
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(KeeperLost):
+        keeper.close()
+    wait_for_end(pid)
     assert restore_all(state_dir=state).restored == (knob(loop),)
     assert text(queue(loop)) == old
 

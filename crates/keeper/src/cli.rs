@@ -114,9 +114,11 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
 
 fn process(text: &str) -> Result<Pid> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number
-        .map(Pid::from_raw)
-        .ok_or_else(|| Fault::input(format!("--wait = {text:?}: must be the number of a process")))
+    number.map(Pid::from_raw).ok_or_else(|| {
+        Fault::input(format!(
+            "--wait = {text:?}: must be the number of a process"
+        ))
+    })
 }
 
 /// Runs the subcommand. Exit status: 0 done, 1 something failed, 2 bad arguments or no root.

@@ -17,10 +17,11 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::{Pid, getppid, setsid};
 
 use crate::fault::{Doing, Fault, Result};
-use crate::journal::{self, Alone, Standing, Waiting};
+use crate::journal::{self, Alone, Deadline, Standing, Waiting};
 use crate::program::{self, pidfd};
 use crate::report::Report;
 use crate::restore::{Scope, restore_stale};
+use crate::reverted;
 use crate::server::{block_signals, outlive_others};
 
 /// Longest time for which a confirmation can be waited for: a week.
@@ -66,17 +67,24 @@ pub fn wait(directory: &Path, user: bool, beside: Pid) -> Result<Report> {
     let _ = std::io::stdout()
         .write_all(b"\n")
         .and_then(|()| std::io::stdout().flush());
-    let (mut report, mut begun, mut late) = (Report::default(), false, Late::default());
+    let (mut report, mut late) = (Report::default(), Late::default());
+    let mut until: Option<Deadline> = None;
     loop {
-        let waiting = journal::waiting(directory);
-        begun |= !waiting.is_empty();
+        let (waiting, is_whole) = journal::look(directory);
+        until = waiting
+            .iter()
+            .map(|it| it.unconfirmed.until)
+            .next()
+            .or(until);
         let has_company = partner.as_mut().is_some_and(Partner::lives);
-        if waiting.is_empty() {
+        // What cannot be read now, for want of memory or descriptors, is looked at again.
+        let is_unread = !is_whole && until.is_some_and(|it| !it.left().is_zero());
+        if waiting.is_empty() && !is_unread {
             if !has_company {
                 // The keeper died beside us and left nothing to confirm: what it had changed goes back.
                 report.extend(restore_stale(directory, Scope::Left)?);
             }
-            if begun || !has_company {
+            if until.is_some() || !has_company {
                 return Ok(report);
             }
         } else if waiting.iter().any(is_over) {
@@ -112,6 +120,7 @@ pub fn confirm(directory: &Path, owner: &str) -> Result<usize> {
         };
         if journal.header().owner == owner && unconfirmed.left(journal.header()).is_some() {
             journal.hold()?;
+            reverted::forget(directory);
             return Ok(journal.entries().len());
         }
     }
@@ -219,7 +228,7 @@ fn spawn(directory: &Path, user: bool, stdout: Stdio) -> Result<Child> {
         .arg("--state-dir")
         .arg(directory)
         .env_clear()
-        .env("PATH", program::path())
+        .env("PATH", program::search_path())
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(stdout)

@@ -50,7 +50,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Where programs are, as a variable of the environment says it.
-pub fn path() -> String {
+pub fn search_path() -> String {
     DIRECTORIES.join(":")
 }
 
@@ -89,7 +89,7 @@ fn start<A: AsRef<OsStr>>(
     command
         .args(arguments)
         .env_clear()
-        .env("PATH", path())
+        .env("PATH", search_path())
         .env("LC_ALL", "C")
         .current_dir("/")
         .stdin(stdin)

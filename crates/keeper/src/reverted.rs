@@ -32,6 +32,11 @@ pub fn last(directory: &Path) -> Option<Reverted> {
     serde_json::from_slice(&text).ok()
 }
 
+/// Forgets it: something else is in force now.
+pub fn forget(directory: &Path) {
+    let _ = std::fs::remove_file(directory.join(NAME));
+}
+
 /// Notes one. What a second attempt puts back belongs to the first one's. A note that cannot be written is missed by
 /// nobody but the person who confirms too late.
 pub fn note(directory: &Path, header: &Header, report: &Report) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
@@ -22,11 +23,11 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ascar.cli.studies import Confirmed
     from ascar.history import History, Run
     from ascar.results.machine import Drift
     from ascar.results.outcome import Outcome
     from ascar.space import Configuration
+    from ascar.study import Study
 
 EXAMPLES = examples(
     "ascar drift mailserver --mountpoint /srv/mail",
@@ -62,7 +63,14 @@ def drift(
     from ascar.application import drift_of, owner_of
     from ascar.cli.output import emit, people
     from ascar.cli.statuses import decided
-    from ascar.cli.studies import Confirmed, configuration_of, find_run
+    from ascar.cli.studies import (
+        Confirmed,
+        configuration_of,
+        find_run,
+        is_study_file,
+        read_study,
+        study_of_run,
+    )
     from ascar.errors import InputError
     from ascar.history import History
     from ascar.results.machine import DriftResult
@@ -82,7 +90,11 @@ def drift(
             _print(people(), drifted)
         if measure:
             confirmed = Confirmed(format_device, allow_live)
-            outcome = _measured(history, found, chosen, (budget, confirmed), quiet=quiet)
+            if is_study_file(run):
+                study = read_study(Path(run), budget, confirmed)
+            else:
+                study = study_of_run(found, budget, confirmed)
+            outcome = _measured(study, history, found, chosen, quiet=quiet)
     verdict = None if outcome is None else outcome.verdict
     if json:
         result = DriftResult(
@@ -104,17 +116,11 @@ def drift(
 
 
 def _measured(
-    history: History,
-    run: Run,
-    configuration: Configuration,
-    given: tuple[str | None, Confirmed],
-    *,
-    quiet: bool,
+    study: Study, history: History, run: Run, configuration: Configuration, *, quiet: bool
 ) -> Outcome:
     """The comparison with the default that the run began with: the one in force may be the configuration."""
     from ascar.cli.process_age import start_s
     from ascar.cli.progress import showing
-    from ascar.cli.studies import study_of_run
     from ascar.errors import InputError
     from ascar.loops.offline import verify
     from ascar.results.trial import Purpose
@@ -125,7 +131,6 @@ def _measured(
             f"run {run.id}: recommends the default, so there is nothing to compare; name a configuration with "
             "--trial or --configuration"
         )
-    study = study_of_run(run, *given)
     with showing(study.objective, quiet=quiet) as listener:
         return verify(
             study,

@@ -25,7 +25,7 @@ pub use self::deadline::Deadline;
 pub use self::entries::Entry;
 pub use self::line::{Header, SCHEMA};
 pub use self::stale::{Stale, stale};
-pub use self::standing::{Standing, Unconfirmed, Waiting, waiting};
+pub use self::standing::{Standing, Unconfirmed, Waiting, look, waiting};
 
 use self::entries::Entries;
 use self::file::JournalFile;

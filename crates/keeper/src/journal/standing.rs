@@ -56,7 +56,10 @@ impl Waiting {
     pub fn described(&self) -> String {
         let owner = &self.header.owner;
         match self.unconfirmed.left(&self.header) {
-            Some(left) => format!("{owner:?} waits for its confirmation, {} s left", left.as_secs()),
+            Some(left) => format!(
+                "{owner:?} waits for its confirmation, {} s left",
+                left.as_secs()
+            ),
             None => format!("{owner:?} was not confirmed in time and is put back"),
         }
     }
@@ -65,17 +68,26 @@ impl Waiting {
 /// The sessions whose changes wait, or are about to be put back because their time is over, newest first. Takes no
 /// lock and changes nothing; a journal that cannot be understood is passed over: a restore names it.
 pub fn waiting(directory: &Path) -> Vec<Waiting> {
-    let paths = paths(directory).unwrap_or_default();
-    let found = paths.iter().filter_map(|path| {
-        let (header, entries, standing) = read(path).ok()??;
-        match standing {
-            Standing::Unconfirmed(unconfirmed) => Some(Waiting {
-                header,
-                unconfirmed,
-                changes: entries.list().len(),
-            }),
-            _ => None,
+    look(directory).0
+}
+
+/// The same, and whether every journal could be read.
+pub fn look(directory: &Path) -> (Vec<Waiting>, bool) {
+    let mut found = Vec::new();
+    let paths = paths(directory);
+    let mut is_whole = paths.is_ok() || !directory.exists();
+    for path in paths.unwrap_or_default() {
+        match read(&path) {
+            Ok(Some((header, entries, Standing::Unconfirmed(unconfirmed)))) => {
+                found.push(Waiting {
+                    header,
+                    unconfirmed,
+                    changes: entries.list().len(),
+                });
+            }
+            Ok(_) => {}
+            Err(_) => is_whole = false,
         }
-    });
-    found.collect()
+    }
+    (found, is_whole)
 }

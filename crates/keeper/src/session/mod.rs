@@ -30,8 +30,8 @@ use crate::knobs;
 use crate::locks::{Held, Locks};
 use crate::protocol::{self, Operation, Request};
 use crate::report::{Pending, Report};
-use crate::reverted;
 use crate::restore;
+use crate::reverted;
 
 /// Longest name of a study.
 const OWNER_CHARACTERS_MAX: usize = 200;
@@ -295,6 +295,7 @@ impl Session {
     fn shutdown(&mut self) -> Result<Value> {
         if self.hold {
             self.journal().hold()?;
+            reverted::forget(self.journal().directory());
             return reply(Report::default());
         }
         reply(self.restore())
@@ -337,6 +338,7 @@ impl Session {
         let _alone = Alone::wait(&directory)?;
         self.check_nothing_waits()?;
         self.journal().leave_unconfirmed(unconfirmed)?;
+        reverted::forget(&directory);
         let waiting = journal::waiting(&directory);
         Ok(waiting.iter().filter_map(Pending::of).collect())
     }

@@ -1,8 +1,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ascar_keeper::fault::Fault;
-use ascar_keeper::journal::{Alone, Change, Entry, Header, Journal, SCHEMA, Stale, stale};
+use ascar_keeper::journal::{
+    Alone, Change, Deadline, Entry, Header, Journal, SCHEMA, Stale, Standing, Unconfirmed, stale,
+    waiting,
+};
 use proptest::prelude::*;
 
 use crate::scratch::Scratch;
@@ -136,6 +140,54 @@ fn a_held_journal_says_so() {
     drop(journal);
     let found = find(scratch.path()).remove(0).unwrap();
     assert_eq!(found.standing, Standing::Held);
+}
+
+#[test]
+fn what_waits_for_its_confirmation_says_until_when() {
+    let scratch = Scratch::new();
+    let own = Header {
+        boot_id: ascar_keeper::kernel::boot_id(),
+        ..header()
+    };
+    let mut journal = Journal::new(scratch.path(), own.clone());
+    journal.record(vec![knob("a"), knob("b")]).unwrap();
+    assert!(waiting(scratch.path()).is_empty());
+    let unconfirmed = Unconfirmed {
+        until: Deadline::after(Duration::from_secs(100)),
+        locks: vec!["a".to_owned()],
+    };
+    journal.leave_unconfirmed(unconfirmed.clone()).unwrap();
+    // Its keeper still lives: who only looks needs no lock.
+    let found = waiting(scratch.path()).remove(0);
+    assert_eq!((found.header, found.changes), (own.clone(), 2));
+    let left = unconfirmed.left(&own).unwrap();
+    assert!(left > Duration::from_secs(90) && left <= Duration::from_secs(100));
+    assert_eq!(
+        unconfirmed.left(&header()),
+        None,
+        "the deadline of another boot is over"
+    );
+    drop(journal);
+    let mut stale = find(scratch.path()).remove(0).unwrap();
+    assert_eq!(stale.standing, Standing::Unconfirmed(unconfirmed));
+    stale.journal.hold().unwrap();
+    drop(stale);
+    assert_eq!(
+        find(scratch.path()).remove(0).unwrap().standing,
+        Standing::Held
+    );
+    assert!(waiting(scratch.path()).is_empty());
+}
+
+#[test]
+fn a_deadline_that_is_over_has_no_time_left() {
+    let now = Deadline::after(Duration::ZERO);
+    assert_eq!(now.left(), Duration::ZERO);
+    let never = Deadline {
+        unix_s: 0,
+        boot_ms: u64::MAX,
+    };
+    assert!(never.left() > Duration::from_secs(1 << 40));
 }
 
 #[test]
