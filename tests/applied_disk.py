@@ -1,4 +1,4 @@
-"""A disk that a configuration is put in force on: a loop device that stands for one, and runs in the history."""
+"""A disk that a configuration is put in force on: a loop device for one, and runs in the history."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import Refused
-from ascar.results.machine import UNKNOWN, ComparedSetting, Drift, NotRead
+from ascar.results.machine import UNKNOWN, ComparedSetting, ConfigurationDrift, NotRead
 from ascar.systems import Adopting, Owned, open_target, options_of, system_of
 from ascar.systems.adapter import in_force
 from ascar.systems.asking import apply_checked, entering
@@ -62,7 +62,7 @@ def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
     return replace(found, settings=settings)
 
 
-def drift_of(run: Run, configuration: Configuration, place: Place) -> Drift:
+def drift_of(run: Run, configuration: Configuration, place: Place) -> ConfigurationDrift:
     """Which values of a run's configuration are in force in a place, and which are not any more.
 
     Raises:
@@ -77,7 +77,7 @@ def drift_of(run: Run, configuration: Configuration, place: Place) -> Drift:
     unknown = tuple(one.parameter for one in found.settings if one.before == UNKNOWN)
     silent = (NotRead(unknown, "the system does not tell the value in force"),) if unknown else ()
     left = tuple(NotRead(one.parameters, f"ascar does not set them: {one.why}") for one in found.left)
-    return Drift(settings, (*silent, *left), found.warnings)
+    return ConfigurationDrift(settings, (*silent, *left), found.warnings)
 
 
 def owner_of(run: Run) -> str:

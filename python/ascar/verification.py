@@ -50,7 +50,8 @@ class Verification:
     Attributes:
         campaign: the campaign that carries out the runs.
         against: the trial whose configuration takes the default's place; None: the default does.
-        after: the comparison goes on with the pairs of the trials after this number; others are of another time.
+        after: the comparison goes on with the pairs of the trials after this number; those before are of
+            another time.
         best: the trial that stands for the last candidate; None before the first.
     """
 

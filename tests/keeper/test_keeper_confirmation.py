@@ -1,4 +1,4 @@
-"""Changes that stay only if they are confirmed: whoever dies, whatever the clock says, whoever else wants the knob."""
+"""Changes that stay only if they are confirmed, whoever dies, and whatever the clock says."""
 
 from __future__ import annotations
 
@@ -292,9 +292,10 @@ def test_only_what_is_to_stay_can_wait(raw) -> None:
 def test_a_full_disk_keeps_nothing_in_force(tmp_path: Path, loop: Path, old: str, small_disk) -> None:
     disk = small_disk(1)
     state = disk / "state"
-    with pytest.raises((StageFailed, Refused), match="journal"), Keeper(
-        OWNER, state_dir=state, hold=Hold(LONG_S)
-    ) as keeper:
+    with (
+        pytest.raises((StageFailed, Refused), match="journal"),
+        Keeper(OWNER, state_dir=state, hold=Hold(LONG_S)) as keeper,
+    ):
         keeper.knob_write(knob(loop), 512)
         with (disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space"):
             while True:

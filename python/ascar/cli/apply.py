@@ -47,8 +47,8 @@ def apply(
     `ascar restore`. What needs a remount, an unmount or a new file system is printed, never done. Warns where
     this machine is not the one that the result is valid for.
 
-    With --confirm, everything is put back when the time is over, unless `ascar confirm` comes first: also when
-    ascar is killed, the terminal is closed, or the machine reboots.
+    With --confirm, everything is put back when the time is over, unless `ascar confirm` comes first. This
+    holds if ascar is killed, the terminal is closed, or the machine reboots.
     """
     from ascar.application import carry_out, planned
     from ascar.cli.output import emit, people

@@ -32,9 +32,9 @@ def unconfirmed_lines(waiting: Sequence[PendingConfirmation]) -> Iterator[str]:
 def confirm(run: StudyOrRun, json: Json = False) -> int:
     """Keep in force what `ascar apply --confirm` has put in force.
 
-    From then on it stays as after `ascar apply`: settings of the kernel until `ascar restore` or a reboot, those
-    of a service's files until `ascar restore`. Exit status 1 if it was put back before, because the time was
-    over; 2 if nothing of this run waits.
+    From then on it stays as after `ascar apply`: settings of the kernel until `ascar restore` or a reboot,
+    those of a service's files until `ascar restore`. Exit status 1 if it was put back before, because the
+    time was over; 2 if nothing of this run waits.
     """
     from ascar.application import owner_of
     from ascar.cli.output import emit, people

@@ -21,7 +21,8 @@ EXAMPLES = examples("ascar doctor", "ascar doctor --json | jq '.missing_debian_p
 def doctor(json: Json = False) -> int:
     """Say what this machine can tune, what is missing, and how to get it.
 
-    Also says what waits for `ascar confirm`; root's journals are read by root alone. Nothing is changed. Exit status 0, whatever is missing.
+    Also says what waits for `ascar confirm`; root's journals are read by root alone. Nothing is changed. Exit
+    status 0, whatever is missing.
     """
     from ascar.cli.confirm import unconfirmed_lines
     from ascar.cli.output import emit, people

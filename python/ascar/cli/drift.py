@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.history import History, Run
-    from ascar.results.machine import Drift
+    from ascar.results.machine import ConfigurationDrift
     from ascar.results.outcome import Outcome
     from ascar.space import Configuration
     from ascar.study import Study
@@ -52,13 +52,13 @@ def drift(
 ) -> int:
     """Say whether the recommended configuration is still in force, value by value, and what is instead.
 
-    Reads the machine and changes nothing. With --measure, the configuration and the default that the run began
-    with are compared in turns, as by `ascar verify`, with new runs alone; the study's load runs, and afterwards
-    everything is put back as it was. The pairs are kept in the run.
+    Reads the machine and changes nothing. With --measure, the configuration and the default that the run
+    began with are compared in turns, as by `ascar verify`, with new runs alone. The study's load runs, and
+    afterwards everything is put back as it was. The pairs are kept in the run.
 
-    Exit status: 0 decided (scripts read in_force and verdict.kind), 1 the work failed, 2 bad input (nothing was
-    touched), 3 what can be read is in force and some of it cannot be read, or --measure ends undecided, 130
-    interrupted.
+    Exit status: 0 decided (scripts read in_force and verdict.kind), 1 the work failed, 2 bad input (nothing
+    was touched), 3 what can be read is in force and some of it cannot be read, or --measure ends undecided,
+    130 interrupted.
     """
     from ascar.application import drift_of, owner_of
     from ascar.cli.output import emit, people
@@ -128,7 +128,7 @@ def _measured(
     defaults = [one for one in run.trials(readings=False) if one.purpose is Purpose.DEFAULT]
     if not defaults or defaults[0].configuration == configuration:
         raise InputError(
-            f"run {run.id}: recommends the default, so there is nothing to compare; name a configuration with "
+            f"run {run.id}: this is its default, so there is nothing to compare; name a configuration with "
             "--trial or --configuration"
         )
     with showing(study.objective, quiet=quiet) as listener:
@@ -144,7 +144,7 @@ def _measured(
         )
 
 
-def _print(console: Console, drifted: Drift) -> None:
+def _print(console: Console, drifted: ConfigurationDrift) -> None:
     for warning in drifted.warnings:
         console.print(f"warning: {warning}", style="yellow", soft_wrap=True, markup=False)
     changed = [one for one in drifted.settings if not one.in_force]

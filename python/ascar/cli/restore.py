@@ -17,10 +17,10 @@ def restore(
 ) -> int:
     """Put back what was there before: what `ascar apply` put in force, and what a crash left behind.
 
-    What waits for `ascar confirm` is put back too; with --keep-applied it stays until its time is over, and is
-    listed. Works from the journal, which every change was written to before it was made. A value that someone else
-    has changed since is left alone and named. Studies that are running are not touched. Exit status 1 if
-    something could not be put back.
+    What waits for `ascar confirm` is put back too; with --keep-applied it stays until its time is over, and
+    is listed. Works from the journal, which every change was written to before it was made. A value that
+    someone else has changed since is left alone and named. Studies that are running are not touched. Exit
+    status 1 if something could not be put back.
     """
     from ascar.cli.confirm import unconfirmed_lines
     from ascar.cli.output import emit, people

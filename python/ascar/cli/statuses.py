@@ -31,8 +31,8 @@ WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "ascar verify": ("The two are neither told apart nor shown equal.", "verdict.kind"),
     "ascar drift": (
-        "What can be read is in force and some of it cannot be read; or with --measure the two are neither told "
-        "apart nor shown equal.",
+        "What can be read is in force and some of it cannot be read; or with --measure the two are neither "
+        "told apart nor shown equal.",
         "in_force",
     ),
     "ascar sweep": ("A limit ended the sweep before every configuration was measured.", "complete"),

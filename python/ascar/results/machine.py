@@ -1,4 +1,4 @@
-"""Results of `ascar doctor`, `apply`, `confirm`, `drift`, `restore` and `export`, and of a command that failed."""
+"""Results of `ascar doctor`, `apply`, `confirm`, `drift`, `restore`, `export`, and of what failed."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ class DoctorResult(
         needs: the needs, found or not.
         missing_debian_packages: the Debian packages that contain missing programs.
         missing_fedora_packages: the Fedora packages that contain missing programs.
-        unconfirmed: what `ascar apply --confirm` has put in force and nobody has confirmed yet, as far as this user
-            may know: only root may read root's journals.
+        unconfirmed: what `ascar apply --confirm` has put in force and nobody has confirmed yet, as far as
+            this user may know: only root may read root's journals.
     """
 
     machine: Machine
@@ -207,7 +207,8 @@ class ApplyResult(
         settings: the knobs that were set, or that --dry-run would set.
         left_to_you: the parameters that ascar does not set.
         warnings: the differences between this machine and that of the result.
-        until_unix_s: the time at which the settings are put back unless `ascar confirm` comes first; null: they stay.
+        until_unix_s: the time at which the settings are put back unless `ascar confirm` comes first; null:
+            they stay.
     """
 
     run_id: Count
@@ -267,7 +268,7 @@ class NotRead(msgspec.Struct, frozen=True):
     why: str
 
 
-class Drift(msgspec.Struct, frozen=True):
+class ConfigurationDrift(msgspec.Struct, frozen=True):
     """How far a configuration is in force.
 
     Attributes:
@@ -282,7 +283,7 @@ class Drift(msgspec.Struct, frozen=True):
 
     @property
     def in_force(self) -> bool | None:
-        """Whether the whole configuration is in force; None: what can be read is, and the rest is not known."""
+        """Whether the whole configuration is in force; None: what can be read is, the rest is not known."""
         if not all(one.in_force for one in self.settings):
             return False
         return None if self.not_read else True
@@ -299,7 +300,8 @@ class DriftResult(
 
     Attributes:
         run_id: the number of the run.
-        in_force: whether the whole configuration is in force; null if what can be read is, and some of it cannot.
+        in_force: whether the whole configuration is in force; null if what can be read is, and some of it
+            cannot.
         settings: the values that were read.
         not_read: the parameters that were not read.
         warnings: the differences between this machine and that of the result.
@@ -336,7 +338,7 @@ class PendingConfirmation(msgspec.Struct, frozen=True):
     Attributes:
         owner: the command that made them, e.g. "apply 3 (mailserver)".
         left_s: the seconds that are left to confirm them.
-        until_unix_s: the time at which they are put back, as the clock of the machine had it when they were made.
+        until_unix_s: the time at which they are put back, as the machine's clock had it when they were made.
         changes: the number of changes.
     """
 

@@ -100,8 +100,8 @@ class System(Protocol):
     """How long one call to it may take, e.g. to format a large device; what takes longer is interrupted."""
 
     keeps: bool | Hold = False
-    """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before. A system
-    hands it to its keeper, as `hold`."""
+    """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before,
+    and the system hands it to its keeper as `hold`."""
 
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""

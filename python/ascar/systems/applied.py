@@ -45,8 +45,8 @@ class _Told:
 def applied_knobs(journals: Path = JOURNALS) -> dict[str, str]:
     """Knobs that stay set until `ascar restore`, with their values; empty where journals cannot be read.
 
-    Only root can read them. Those that wait for a confirmation are in force as well. Runtime knobs of an earlier
-    boot are gone.
+    Only root can read them. Those that wait for a confirmation are in force as well. Runtime knobs of an
+    earlier boot are gone.
     """
     applied: dict[str, str] = {}
     for told in _all(journals):  # by time: the latest wins

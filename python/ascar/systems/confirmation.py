@@ -55,4 +55,6 @@ def _nothing_waits(owner: str, named: str, told: list[Confirmation]) -> Refused 
             return WorkError(f"{named}: was put back at {at}, before it was confirmed; apply it again")
     others = [f"{it.owner} ({it.left_s} s left)" for one in told for it in one.unconfirmed]
     waits = f"; {' and '.join(others)} does" if others else ""
-    return Refused(f"{named}: nothing of it waits for a confirmation{waits}; `ascar apply --confirm` makes it wait")
+    return Refused(
+        f"{named}: nothing of it waits for a confirmation{waits}; `ascar apply --confirm` makes it wait"
+    )

@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -63,8 +62,8 @@ class Hold:
     """That changes stay after the session.
 
     Attributes:
-        confirm_s: they are put back after so many seconds unless they are confirmed (`Keeper.confirm`), whatever
-            becomes of this process and of the keeper; None: they stay until they are asked back.
+        confirm_s: they are put back after so many seconds unless they are confirmed (`Keeper.confirm`),
+            whatever becomes of this process and of the keeper; None: they stay until they are asked back.
     """
 
     confirm_s: float | None = None
@@ -78,8 +77,8 @@ class Keeper:
         ascard: the binary; found beside this Python or in PATH when None.
         state_dir: the directory of the journal; None: the machine's own place.
         hold: keep the changes as they are after `close`; `restore_all(everything=True)` undoes them. Such a
-            keeper sets knobs and files, and nothing else. When the session ends with an error, it keeps nothing.
-            A `Hold` may ask for a confirmation.
+            keeper sets knobs and files, and nothing else. When the session ends with an error, it keeps
+            nothing. A `Hold` may ask for a confirmation.
         user: run as the user, and change the user's files; else as root, and change the machine.
         node: the machine to change; None: this one. When the connection breaks, the keeper there restores.
     """
@@ -112,10 +111,8 @@ class Keeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None and self._hold and self._process is not None:
-            self._hold = False
-            with suppress(AscarError):
-                self.restore()
+        if error is not None and self._hold:
+            self._abandon()  # a pipe that is closed without a word has everything put back
         self.close()
 
     def start(self) -> Keeper:
@@ -359,7 +356,7 @@ class Keeper:
         Raises:
             Refused: nothing of that owner waits.
         """
-        return self._ask(replies.Confirmed, "confirm", {"owner": owner}).changes
+        return self._ask(replies.ConfirmedChanges, "confirm", {"owner": owner}).changes
 
     def restore(self) -> RestoreReport:
         """Puts everything back now; the session goes on."""

@@ -52,7 +52,7 @@ class Confirmation(msgspec.Struct, frozen=True):
     reverted: Reverted | None
 
 
-class Confirmed(msgspec.Struct, frozen=True):
+class ConfirmedChanges(msgspec.Struct, frozen=True):
     """How many changes stay."""
 
     changes: int

@@ -7,12 +7,12 @@ import secrets
 import shutil
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import AscarError, Refused, SpaceError, StageFailed
+from ascar.errors import Refused, SpaceError, StageFailed
 from ascar.space import Space
 from ascar.systems import Sample
 from ascar.systems.keeper import Keeper, removal_of
@@ -100,21 +100,18 @@ class DeclaredProgram:
         if self.options.service:
             keeper.lock(f"service:{re.sub(r'[^A-Za-z0-9_.-]', '-', self.options.service)}")
 
-    def leave(self, *, failed: bool) -> None:
-        """End the program, and put everything back; what is to stay does so unless something failed.
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the program, and put everything back; what is to stay does so unless there is an error.
 
         Raises:
             AscarError: what was to stay cannot.
         """
-        keeper, self._keeper = self._keeper, None
         try:
             self._end()
         finally:
-            self._unit = self._in_force = self._started_as = None
-            if failed and keeper is not None:
-                with suppress(AscarError):
-                    keeper.restore()
-            self._held.close()
+            self._keeper = self._unit = None
+            self._in_force = self._started_as = None
+            self._held.__exit__(None if error is None else type(error), error, None)
 
     @property
     def directory(self) -> Path:

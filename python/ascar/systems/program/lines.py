@@ -50,7 +50,7 @@ class SpokenProgram:
         self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-program-")))
         self._samples = True
 
-    def leave(self, *, failed: bool) -> None:  # noqa: ARG002 - nothing of it was to stay
+    def leave(self, error: BaseException | None = None) -> None:  # noqa: ARG002 - nothing was to stay
         """Have the program put its values back, and end it."""
         self._pipe = None
         self._held.close()

@@ -88,9 +88,7 @@ def placement_of(options: ProgramOptions, space: Space, configuration: Configura
     return Placement(tuple(settings.values()), (LeftToUser(left, why, lines),) if left else ())
 
 
-def _told(
-    options: ProgramOptions, space: Space, wiring: Wiring, names: Collection[str]
-) -> Mapping[str, str]:
+def _told(options: ProgramOptions, space: Space, wiring: Wiring, names: Collection[str]) -> Mapping[str, str]:
     """What `check` says is in force; nothing where it cannot be asked."""
     if not options.check or not names:
         return {}
