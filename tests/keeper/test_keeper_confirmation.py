@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -305,3 +308,43 @@ def test_a_full_disk_keeps_nothing_in_force(tmp_path: Path, loop: Path, old: str
             keeper.knob_write(knob(loop), value)
     (disk / "filler").unlink()
     eventually(lambda: text(queue(loop)) == old and not waiters(state))
+
+
+CLIENT = """
+import sys
+from pathlib import Path
+from ascar.systems.keeper import Hold, Keeper
+with Keeper("apply 3 (disk)", state_dir=Path(sys.argv[1]), hold=Hold(1.0)) as keeper:
+    keeper.knob_write(sys.argv[2], 512)
+    keeper.knob_write(sys.argv[3], 1)
+print("in force", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whom", ["client", "keeper", "both"])
+def test_whoever_is_killed_at_whatever_moment_nothing_unconfirmed_stays(
+    state: Path, loop: Path, old: str, whom: str, seed: int
+) -> None:
+    source = random.Random(f"{whom} {seed}")
+    for _ in range(5):
+        words = [sys.executable, "-c", CLIENT, str(state), knob(loop), knob(loop, "nomerges")]
+        client = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(source.uniform(0.2, 0.9))
+        if whom != "client":
+            children = subprocess.run(
+                ["pgrep", "-P", str(client.pid), "ascard"], capture_output=True, text=True, check=False
+            )
+            for pid in map(int, children.stdout.split()):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        if whom != "keeper":
+            client.kill()
+        client.communicate()
+        end_s = time.monotonic() + 60
+        while text(queue(loop)) != old or text(queue(loop, "nomerges")) != "0" or list(state.glob("*.jsonl")):
+            assert time.monotonic() < end_s, (text(queue(loop)), list(state.glob("*")))
+            if whom != "client":  # what a killed keeper leaves, the next one finds
+                restore_all(state_dir=state)
+            time.sleep(0.05)
+        eventually(lambda: not waiters(state))
