@@ -77,6 +77,9 @@ pub fn wait(directory: &Path, user: bool, beside: Pid) -> Result<Report> {
             .next()
             .or(until);
         let has_company = partner.as_mut().is_some_and(Partner::lives);
+        if !has_company {
+            partner = None; // or its end would end every wait at once
+        }
         // What cannot be read now, for want of memory or descriptors, is looked at again.
         let is_unread = !is_whole && until.is_some_and(|it| !it.left().is_zero());
         if waiting.is_empty() && !is_unread {

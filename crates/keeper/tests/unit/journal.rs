@@ -219,7 +219,7 @@ fn an_empty_file_is_swept_away() {
 #[test]
 fn a_newer_schema_and_garbage_are_refused_and_kept() {
     let scratch = Scratch::new();
-    let newer = "{\"schema\":3,\"something\":\"new\"}\n";
+    let newer = "{\"schema\":4,\"something\":\"new\"}\n";
     fs::write(scratch.path().join("1-1.jsonl"), newer).unwrap();
     fs::write(scratch.path().join("2-1.jsonl"), "garbage\n").unwrap();
     let good = serde_json::to_string(&header()).unwrap();
@@ -235,7 +235,7 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
     assert_eq!(messages.len(), 3);
     assert!(messages[0].contains("3-1.jsonl: line 2"), "{messages:?}");
     assert!(
-        messages[2].contains("its schema is 3, this ascard knows 1 to 2"),
+        messages[2].contains("its schema is 4, this ascard knows 1 to 3"),
         "{messages:?}"
     );
     assert_eq!(files(scratch.path()).len(), 3);
