@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import Refused
-from ascar.systems import Adopting, open_target, options_of, system_of
+from ascar.results.machine import UNKNOWN, ComparedSetting, ConfigurationDrift, NotRead
+from ascar.systems import Adopting, Owned, open_target, options_of, system_of
 from ascar.systems.adapter import in_force
 from ascar.systems.asking import apply_checked, entering
 from ascar.systems.catalogue import check_known
 from ascar.systems.holders import holder_of
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Hold, Keeper
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ _ALIKE = {
 }
 
 
-def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
-    """What puts a run's configuration in force in a place. Reads the machine, changes nothing.
+def found_in_force(run: Run, configuration: Configuration, place: Place) -> Placement:
+    """A run's configuration beside what is in force in a place. Reads the machine, changes nothing.
 
     Raises:
         EnvironmentLacks: the package of the system cannot be imported.
@@ -46,43 +48,83 @@ def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
     check_known(options, run.space, configuration)
     found = system_of(options).placement(options_of(options), run.space, configuration, place)
     _refuse_held(found.settings)
+    return replace(found, warnings=(*_differences(run), *found.warnings))
+
+
+def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
+    """What puts a run's configuration in force in a place. Reads the machine, changes nothing.
+
+    Raises:
+        AscarError: as `found_in_force`.
+    """
+    found = found_in_force(run, configuration, place)
     settings = tuple(one for one in found.settings if one.before != one.after)
-    return replace(found, settings=settings, warnings=(*_differences(run), *found.warnings))
+    return replace(found, settings=settings)
 
 
-def carry_out(run: Run, configuration: Configuration, placement: Placement, owner: str) -> None:
+def drift_of(run: Run, configuration: Configuration, place: Place) -> ConfigurationDrift:
+    """Which values of a run's configuration are in force in a place, and which are not any more.
+
+    Raises:
+        AscarError: as `found_in_force`.
+    """
+    found = found_in_force(run, configuration, place)
+    settings = tuple(
+        ComparedSetting(one.parameter, one.knob, one.after, one.before, one.before == one.after)
+        for one in found.settings
+        if one.before != UNKNOWN
+    )
+    unknown = tuple(one.parameter for one in found.settings if one.before == UNKNOWN)
+    silent = (NotRead(unknown, "the system does not tell the value in force"),) if unknown else ()
+    left = tuple(NotRead(one.parameters, f"ascar does not set them: {one.why}") for one in found.left)
+    return ConfigurationDrift(settings, (*silent, *left), found.warnings)
+
+
+def owner_of(run: Run) -> str:
+    """In whose name a run's configuration is put in force, and confirmed."""
+    return f"apply {run.id} ({run.name})"
+
+
+def carry_out(
+    run: Run, configuration: Configuration, placement: Placement, confirm_s: float | None = None
+) -> None:
     """Set what can be set at once, to stay until `ascar restore`.
 
     Settings of the kernel go through the keeper, the others through the system.
 
+    Args:
+        run: the run.
+        configuration: its configuration.
+        placement: what is to be set.
+        confirm_s: put everything back after this time, unless it is confirmed; None: it stays.
+
     Raises:
         EnvironmentLacks: no root, or no keeper.
-        Refused: a study that is running holds a setting.
+        Refused: a study that is running holds a setting, or something else waits for its confirmation.
         WorkError: a setting could not be made; those made before it were put back.
     """
     of_kernel = [one for one in placement.settings if kernel_setting(one.knob) is not None]
     others = {one.parameter for one in placement.settings} - {one.parameter for one in of_kernel}
-    if of_kernel:
-        _set(of_kernel, owner)
-    if others:
-        system = open_target(run.study.target)
-        system.keeps = True
-        if isinstance(system, Adopting):
-            system.adopt(run.space)
-        with entering(system):
-            wanted = {name: configuration[name] for name in others}
-            apply_checked(system, run.space.validate({**in_force(system, run.space), **wanted}))
+    hold = Hold(confirm_s)
+    with ExitStack() as held:
+        if of_kernel:
+            _set(held.enter_context(Keeper(owner_of(run), hold=hold)), of_kernel)
+        if others:
+            system = open_target(run.study.target)
+            system.keeps = hold
+            if isinstance(system, Owned):
+                system.owner = owner_of(run)
+            if isinstance(system, Adopting):
+                system.adopt(run.space)
+            with entering(system):
+                wanted = {name: configuration[name] for name in others}
+                apply_checked(system, run.space.validate({**in_force(system, run.space), **wanted}))
 
 
-def _set(settings: Iterable[AppliedSetting], owner: str) -> None:
-    with Keeper(owner, hold=True) as keeper:
-        try:
-            for setting in settings:
-                value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
-                keeper.knob_write(setting.knob, value)
-        except BaseException:
-            keeper.restore()
-            raise
+def _set(keeper: Keeper, settings: Iterable[AppliedSetting]) -> None:
+    for setting in settings:
+        value = int(setting.after) if setting.after.lstrip("-").isdecimal() else setting.after
+        keeper.knob_write(setting.knob, value)
 
 
 def _refuse_held(settings: Iterable[AppliedSetting]) -> None:

@@ -42,10 +42,10 @@ class Pairs:
     made: list[tuple[Trial, Trial]] = field(default_factory=list["tuple[Trial, Trial]"])
     _waiting: Trial | None = None
 
-    def recall(self, campaign: Campaign) -> Pairs:
-        """Take in the pairs that the run has of these two already."""
+    def recall(self, campaign: Campaign, after: int = 0) -> Pairs:
+        """Take in the pairs that the run has of these two already, of the trials after this number."""
         for trial in campaign.trials:
-            if trial.purpose is self.purpose:
+            if trial.purpose is self.purpose and trial.number > after:
                 self.take(trial)
         return self
 

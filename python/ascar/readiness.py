@@ -13,6 +13,7 @@ from ascar.errors import EnvironmentLacks
 from ascar.extension import kinds
 from ascar.results.machine import DoctorResult, Machine, Need, TargetReadiness
 from ascar.systems import system_of
+from ascar.systems.applied import unconfirmed
 from ascar.systems.needs import program_need
 
 
@@ -58,6 +59,7 @@ def readiness() -> DoctorResult:
         needs=tuple(found.values()),
         missing_debian_packages=tuple(sorted({one.debian_package for one in missing if one.debian_package})),
         missing_fedora_packages=tuple(sorted({one.fedora_package for one in missing if one.fedora_package})),
+        unconfirmed=unconfirmed(),
     )
 
 

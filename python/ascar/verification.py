@@ -50,17 +50,21 @@ class Verification:
     Attributes:
         campaign: the campaign that carries out the runs.
         against: the trial whose configuration takes the default's place; None: the default does.
+        after: the comparison goes on with the pairs of the trials after this number; those before are of
+            another time.
         best: the trial that stands for the last candidate; None before the first.
     """
 
     campaign: Campaign
     against: Trial | None = None
+    after: int = 0
     best: Trial | None = None
 
     @property
     def candidates(self) -> tuple[Configuration, ...]:
         """The configurations that were compared with the default so far, in order."""
-        runs = (one for one in self.campaign.trials if one.purpose is Purpose.VERIFY)
+        trials = (one for one in self.campaign.trials if one.number > self.after)
+        runs = (one for one in trials if one.purpose is Purpose.VERIFY)
         pairs = ({one.configuration, other.configuration} for one, other in paired(runs))
         return tuple(
             dict.fromkeys(one for two in pairs if self._default in two for one in two - {self._default})
@@ -136,7 +140,7 @@ class Verification:
             if not self.candidates:
                 return without_comparison(campaign)
             candidate = self.candidates[-1]
-        pairs = Pairs(self._default, candidate).recall(campaign)
+        pairs = Pairs(self._default, candidate).recall(campaign, self.after)
         number = self._number_of(candidate)
         test = self._test(number)
         span = self._span(candidate)
@@ -208,7 +212,7 @@ class Verification:
 
     def _found(self, candidate: Configuration) -> InTurns:
         """What the pairs that the run has of a candidate show."""
-        pairs = Pairs(self._default, candidate).recall(self.campaign)
+        pairs = Pairs(self._default, candidate).recall(self.campaign, self.after)
         direction = self.campaign.prepared.study.objective.direction
         test = self._test(self._number_of(candidate))
         return compare_in_turns((), direction, test, known=tuple(pairs.scores), over=lambda _: True)
@@ -222,7 +226,7 @@ class Verification:
         return more is not None and more * pair_s <= self.campaign.left_s
 
     def _is_rejected(self, candidate: Configuration) -> bool:
-        if Pairs(self._default, candidate).recall(self.campaign).best_fails:
+        if Pairs(self._default, candidate).recall(self.campaign, self.after).best_fails:
             return True
         found = self._found(candidate)
         return found.kind == "default-is-fine" or found.ended in ("failures", "runs-max")

@@ -2,102 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from ascar.history import History
-from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
-from ascar.results.verdict import Verdict
-from ascar.space import preset
-from ascar.study import Study
+from applied_disk import ascar, disk, keep, queue_of
 from ascar.systems.keeper import Keeper
-from ascar.systems.machine import describe_machine
+
+__all__ = ["ascar", "disk", "keep"]  # fixtures
 
 pytestmark = pytest.mark.machine
-
-STUDY = """
-[study]
-name = "disk"
-objective = "maximize throughput_ops_per_s"
-budget = "1 min"
-[target]
-kind = "localfs"
-"""
-
-
-@pytest.fixture
-def keep(trial_of):
-    """Keep a finished run that recommends a configuration."""
-
-    def make(machine=None, **changed):
-        study = Study.parse(STUDY)
-        space = preset("storage-v5").permit_weaker([])
-        default = space.default()
-        best = space.nearest({**default, **changed})
-        machine = {"target": "localfs", **describe_machine(), **(machine or {})}
-        with History() as history, history.begin(study, space, machine) as run:
-            trials = [
-                trial_of(1, default, 100.0, purpose=Purpose.DEFAULT),
-                trial_of(2, best, 150.0),
-            ]
-            for trial in trials:
-                run.start_trial(replace(trial, state=TrialState.RUNNING))
-                run.finish_trial(trial)
-            counts = {TrialState.COMPLETE: 2}
-            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
-            run.finish(
-                Outcome(run.id, "disk", trials[1], trials[0], best, verdict, {}, counts, "done", machine)
-            )
-            return run.id
-
-    return make
-
-
-@pytest.fixture
-def ascar(ascar):
-    """Run a command; again while a study on this machine, of another test, holds what it needs."""
-
-    def patiently(*arguments):
-        deadline = time.monotonic() + 100
-        while True:
-            done = ascar(*arguments)
-            held = re.search(r"is (held|locked) by ['\"]study \w+, process", done.err)
-            if held is None or time.monotonic() > deadline:
-                return done
-            time.sleep(0.3)
-
-    return patiently
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """A loop device with ext4, mounted: device name and mount point."""
-    backing, mountpoint = tmp_path / "backing", tmp_path / "a mount point"
-    with backing.open("wb") as file:
-        file.truncate(64 * 2**20)
-    mountpoint.mkdir()
-    made = subprocess.run(
-        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=True
-    )
-    device = Path(made.stdout.strip())
-    queue = Path("/sys/block", device.name, "queue")
-    before = {name: _shown(queue / name) for name in ("scheduler", "nr_requests", "read_ahead_kb")}
-    # Whatever this machine's rules give to a new device: none of what is applied is in force yet.
-    for name, value in (("scheduler", "none"), ("read_ahead_kb", "128")):
-        (queue / name).write_text(value)
-    subprocess.run(["mkfs.ext4", "-q", str(device)], check=True)
-    subprocess.run(["mount", str(device), str(mountpoint)], check=True)
-    yield device, mountpoint
-    subprocess.run(["umount", str(mountpoint)], check=True)
-    for name, value in before.items():  # a detached loop device keeps them for its next user
-        (queue / name).write_text(value)
-    subprocess.run(["losetup", "--detach", str(device)], check=True)
 
 
 @pytest.fixture
@@ -105,16 +20,6 @@ def expire() -> int:
     """A value that is not in force now."""
     present = Path("/proc/sys/vm/dirty_expire_centisecs").read_text().strip()
     return 1500 if present == "500" else 500
-
-
-def _shown(path: Path) -> str:
-    text = path.read_text().strip()
-    return text.partition("[")[2].partition("]")[0] or text
-
-
-def _queue(device: Path) -> dict[str, str]:
-    names = ("scheduler", "nr_requests", "read_ahead_kb")
-    return {name: _shown(Path("/sys/block", device.name, "queue", name)) for name in names}
 
 
 @pytest.mark.root
@@ -126,7 +31,7 @@ def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
         ext4_inode_readahead_blks=128,
     )
     device, mountpoint = disk
-    before = _queue(device)
+    before = queue_of(device)
     document = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint, "--json").document
     assert document["dry_run"]
     commands = [setting["command"] for setting in document["settings"]]
@@ -142,7 +47,7 @@ def test_a_dry_run_says_what_would_be_run(ascar, keep, disk, expire):
     text = ascar("apply", "disk", "--dry-run", "--mountpoint", mountpoint).out
     assert "would be set:" in text
     assert commands[0] in text
-    assert _queue(device) == before
+    assert queue_of(device) == before
 
 
 def test_what_needs_a_place_says_so(ascar, keep, expire):
@@ -265,38 +170,38 @@ def test_it_stays_until_it_is_restored(ascar, keep, disk):
     keep(
         block_scheduler="kyber", block_nr_requests=64, block_read_ahead_kb=512, ext4_inode_readahead_blks=128
     )
-    before = _queue(device)
+    before = queue_of(device)
     readahead = Path("/sys/fs/ext4", device.name, "inode_readahead_blks")
     document = ascar("apply", "disk", "--mountpoint", mountpoint, "--json").document
     assert not document["dry_run"]
-    assert _queue(device) == {"scheduler": "kyber", "nr_requests": "64", "read_ahead_kb": "512"}
+    assert queue_of(device) == {"scheduler": "kyber", "nr_requests": "64", "read_ahead_kb": "512"}
     assert readahead.read_text().strip() == "128"
     again = ascar("apply", "disk", "--mountpoint", mountpoint)
     assert "nothing to set" in again.out
     # A study that runs meanwhile puts back what was applied, and a crash's clean-up leaves it.
     with Keeper("another") as keeper:
         keeper.knob_write(f"block.{device.name}.read_ahead_kb", 64)
-    assert _queue(device)["read_ahead_kb"] == "512"
+    assert queue_of(device)["read_ahead_kb"] == "512"
     assert ascar("restore", "--keep-applied", "--json").document["failed"] == []
-    assert _queue(device)["read_ahead_kb"] == "512"
+    assert queue_of(device)["read_ahead_kb"] == "512"
     restored = ascar("restore", "--json").document
     assert len(restored["restored"]) >= 4
-    assert _queue(device) == before
+    assert queue_of(device) == before
     assert readahead.read_text().strip() == "32"
 
 
 @pytest.mark.root
 def test_applying_twice_and_restoring_leads_back_to_the_start(ascar, keep, disk):
     device, mountpoint = disk
-    before = _queue(device)
+    before = queue_of(device)
     first = keep(block_read_ahead_kb=512)
     second = keep(block_read_ahead_kb=2048)
     assert ascar("apply", first, "--mountpoint", mountpoint).status == 0
     assert ascar("apply", second, "--mountpoint", mountpoint).status == 0
-    assert _queue(device)["read_ahead_kb"] == "2048"
+    assert queue_of(device)["read_ahead_kb"] == "2048"
     document = ascar("restore", "--json").document
     assert document["left_alone"] == []
-    assert _queue(device) == before
+    assert queue_of(device) == before
 
 
 @pytest.mark.root
@@ -309,20 +214,20 @@ def test_what_somebody_else_changed_since_is_left_alone_and_named(ascar, keep, d
     assert done.status == 0
     (left,) = [left for left in done.document["left_alone"] if device.name in left["target"]]
     assert (left["expected"], left["found"]) == ("512", "96")
-    assert _queue(device)["read_ahead_kb"] == "96"
+    assert queue_of(device)["read_ahead_kb"] == "96"
 
 
 @pytest.mark.root
 def test_a_knob_that_a_running_study_holds_is_refused_and_nothing_is_set(ascar, keep, disk):
     device, mountpoint = disk
     keep(block_scheduler="kyber", block_nr_requests=64, block_read_ahead_kb=512)
-    before = _queue(device)
+    before = queue_of(device)
     with Keeper("the other study") as keeper:
         keeper.lock(f"block.{device.name}.read_ahead_kb")
         done = ascar("apply", "disk", "--mountpoint", mountpoint)
         assert done.status == 2
         assert "the other study" in done.error
-    assert _queue(device) == before
+    assert queue_of(device) == before
 
 
 @pytest.mark.root

@@ -160,7 +160,7 @@ def test_what_is_held_stays_until_it_is_asked_back(
     with keeper_of(hold=True) as keeper:
         keeper.file_replace(file, "kept\n")
     assert file.read_text() == "kept\n"
-    assert restored(state) == {"restored": [], "left_alone": [], "failed": []}
+    assert restored(state) == {"restored": [], "left_alone": [], "failed": [], "unconfirmed": []}
     assert file.read_text() == "kept\n"
     assert restored(state, "--all")["restored"] == [f"file {file}"]
     assert file.read_text() == FIRST

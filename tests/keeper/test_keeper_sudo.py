@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -30,6 +31,18 @@ print(keeper.hello.uid, keeper.knob_read({KNOB!r}).value, flush=True)
 if sys.argv[1:] == ["dies"]:
     sys.stdin.readline()
 keeper.close()
+"""
+
+# A setting that is confirmed, or not.
+UNCONFIRMED = f"""
+import sys
+from ascar.systems.keeper import Hold, Keeper
+with Keeper("apply 1 (x)", hold=Hold(2.0)) as keeper:
+    keeper.knob_write({KNOB!r}, 5)
+    print(keeper.knob_read({KNOB!r}).value)
+if sys.argv[1:] == ["confirms"]:
+    with Keeper("confirm") as keeper:
+        print("confirmed", keeper.confirm("apply 1 (x)"))
 """
 
 # Root is led to write a file of the user's content into somebody else's directory.
@@ -78,6 +91,21 @@ def test_a_user_tunes_with_just_the_installed_lines(machine_with_sudo):
         assert "password is required" in machine.run("sudo", "-n", "--", *words, fails=True).stderr
 
 
+def test_what_a_user_does_not_confirm_is_put_back(machine_with_sudo):
+    machine = machine_with_sudo
+    machine.install()
+    assert machine.python(UNCONFIRMED).stdout == "5\n"
+    end_s = time.monotonic() + 60
+    while machine.knob() != DEFAULT:
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    assert machine.python(UNCONFIRMED, "confirms").stdout == "5\nconfirmed 1\n"
+    time.sleep(3.0)
+    assert machine.knob() == 5
+    assert f"restored: {KNOB}" in machine.ascar("restore").stdout
+    assert machine.knob() == DEFAULT
+
+
 def test_a_user_restores_what_a_killed_keeper_has_left(machine_with_sudo):
     machine = machine_with_sudo
     machine.install()
@@ -123,7 +151,9 @@ def test_a_keeper_that_others_may_write_is_no_way_to_root(machine_with_sudo):
         check_roots_alone(own)
 
 
-@pytest.mark.parametrize("option", ["--user", "--state-dir=/var/lib/other", "--end=2:2:" + "a" * 32])
+@pytest.mark.parametrize(
+    "option", ["--user", "--state-dir=/var/lib/other", "--end=2:2:" + "a" * 32, "--wait=2"]
+)
 def test_options_that_would_make_root_are_refused(machine_with_sudo, option):
     machine = machine_with_sudo
     machine.install()

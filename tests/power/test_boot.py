@@ -61,10 +61,12 @@ def installed(tmp_path: Path) -> Path:
         (units / "multi-user.target.wants" / unit).symlink_to(f"../{unit}")
     (tmp_path / "report").write_text(REPORT_SCRIPT)
     lines = [HEADER, *({"change": {"n": n, "change": change}} for n, change in enumerate(CHANGES))]
-    (journal / "00000000000000000001-999999.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines)
-    )
+    write(journal / "00000000000000000001-999999.jsonl", lines)
     return tmp_path
+
+
+def write(journal: Path, lines: list[object]) -> None:
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def boot(guest: Guest, installed: Path) -> str:
@@ -94,6 +96,22 @@ def test_what_a_stop_of_the_machine_has_left_is_removed_at_boot(installed: Path)
         said = boot(guest, installed)
     assert "ConditionResult=yes" in said and "Result=success" in said, said
     assert "ExecMainStatus=0" in said and "ExecMainCode=1" in said, said
+    assert "left: other 0 mounts" in said, said
+
+
+def test_what_nobody_has_confirmed_goes_back_at_boot_and_what_is_kept_stays(installed: Path) -> None:
+    """However long there was to confirm it; the clock of the day says nothing."""
+    (first,) = (installed / "journal").iterdir()
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    header = {**HEADER, "schema": 3}
+    far = {"until": {"unix_s": 1 << 40, "boot_ms": 1 << 50}, "locks": []}
+    write(first, [header, *lines[1:], {"unconfirmed": far}])
+    kept = {"change": {"n": 0, "change": {"kind": "directory", "target": "/mnt/other"}}}
+    write(first.with_name("00000000000000000002-999999.jsonl"), [header, kept, {"unconfirmed": far}, "held"])
+    with Guest(visible=[installed]) as guest:
+        guest.run("mkdir /mnt/left /mnt/other")
+        said = boot(guest, installed)
+    assert "ConditionResult=yes" in said and "ExecMainStatus=0" in said, said
     assert "left: other 0 mounts" in said, said
 
 

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_privileges as privileges;
+use nix::unistd::Pid;
 
+use crate::confirmation;
 use crate::fault::{Doing, Fault, Kind, Result};
 use crate::invoker::Invoker;
 use crate::journal;
 use crate::report::Report;
-use crate::restore;
+use crate::restore::{self, Scope};
 use crate::server;
 use crate::started::{GRACE_S_MAX, Started};
 use crate::sudo;
@@ -25,6 +27,7 @@ Change the machine on behalf of ascar, and put everything back.
 
 Usage: ascard keeper [--user] [--hold] [--state-dir DIR]
        ascard keeper [--user] --restore [--all] [--state-dir DIR]
+       ascard keeper [--user] --wait PID [--state-dir DIR]
        ascard keeper --end PROCESS [--grace S]
 
 The keeper serves JSON lines on stdin and stdout until stdin is closed, and then puts everything back. It needs root,
@@ -36,8 +39,9 @@ Exit status: 0 done; 1 something could not be put back; 2 wrong arguments, or no
 Options:
   --user           Change files of the user who starts it, without root.
   --hold           Keep the changes as they are after a proper shutdown; `--restore --all` undoes them.
-  --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\"}.
-  --all            With --restore: put back also what was meant to stay.
+  --restore        Put back what dead keepers left, and print {\"restored\", \"left_alone\", \"failed\", \"unconfirmed\"}.
+  --all            With --restore: put back also what was meant to stay, and what waits for its confirmation.
+  --wait PID       Put back what is not confirmed in time, beside the keeper PID, which starts this itself.
   --end PROCESS    End a program that ascar started, PID:START:MARK, and all that the program started.
   --grace S        With --end: kill what has not ended S seconds after SIGTERM [default: 10].
   --state-dir DIR  Keep the journal in DIR [default: /var/lib/ascar/journal].
@@ -56,6 +60,7 @@ struct Options {
     hold: bool,
     restore: bool,
     all: bool,
+    wait: Option<Pid>,
     end: Option<Started>,
     grace_s: Option<f64>,
     state_directory: Option<PathBuf>,
@@ -77,6 +82,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
             Word::Option("--hold") => parsed.hold = true,
             Word::Option("--restore") => parsed.restore = true,
             Word::Option("--all") => parsed.all = true,
+            Word::Option("--wait") => parsed.wait = Some(process(&words.text()?)?),
             Word::Option("--end") => parsed.end = Some(Started::parse(&words.text()?)?),
             Word::Option("--grace") => parsed.grace_s = Some(words.number(0.0, GRACE_S_MAX)?),
             Word::Option("--state-dir") => parsed.state_directory = Some(words.path()?),
@@ -90,6 +96,11 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
     if parsed.grace_s.is_some() && parsed.end.is_none() {
         return Err(Fault::input("--grace: is only allowed with --end"));
     }
+    if parsed.wait.is_some() && (parsed.restore || parsed.hold || parsed.end.is_some()) {
+        return Err(Fault::input(
+            "--wait: is not allowed with --restore, --hold or --end",
+        ));
+    }
     if parsed.end.is_some() && (parsed.restore || parsed.hold) {
         return Err(Fault::input(
             "--end: is not allowed with --restore or --hold",
@@ -99,6 +110,15 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options> {
         return Err(Fault::input("--hold: is not allowed with --restore"));
     }
     Ok(parsed)
+}
+
+fn process(text: &str) -> Result<Pid> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.map(Pid::from_raw).ok_or_else(|| {
+        Fault::input(format!(
+            "--wait = {text:?}: must be the number of a process"
+        ))
+    })
 }
 
 /// Runs the subcommand. Exit status: 0 done, 1 something failed, 2 bad arguments or no root.
@@ -132,6 +152,7 @@ fn execute(arguments: &Options) -> Result<Report> {
         sudo::check(&[
             ("--user", arguments.user),
             ("--end", arguments.end.is_some()),
+            ("--wait", arguments.wait.is_some()),
             ("--state-dir", arguments.state_directory.is_some()),
         ])?;
     }
@@ -150,8 +171,16 @@ fn execute(arguments: &Options) -> Result<Report> {
     };
     let directory = std::path::absolute(&directory)
         .map_err(|error| Fault::input(format!("--state-dir = {}: {error}", directory.display())))?;
+    if let Some(keeper) = arguments.wait {
+        return confirmation::wait(&directory, arguments.user, keeper);
+    }
     if arguments.restore {
-        let report = restore::restore_stale(&directory, arguments.all)?;
+        let scope = if arguments.all {
+            Scope::Everything
+        } else {
+            Scope::Left
+        };
+        let report = restore::restore_stale(&directory, scope)?;
         println!(
             "{}",
             serde_json::to_string(&report).expect("a report is plain data")

@@ -8,11 +8,12 @@
 //! In flow order: [`server`] reads lines and watches for the end; [`protocol`] checks their form; [`session`] does
 //! the work with [`knobs`] and their [`catalogue`], [`images`] in a [`place`], [`loops`], [`devices`], [`format`],
 //! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with
-//! [`files`]; [`locks`] keep sessions apart. What comes through [`sudo`] may do less.
+//! [`files`]; [`locks`] keep sessions apart. What is to stay may need a [`confirmation`]. What comes through [`sudo`] may do less.
 
 pub mod catalogue;
 pub mod cgroup;
 pub mod cli;
+pub mod confirmation;
 pub mod content;
 pub mod devices;
 pub mod fault;
@@ -37,6 +38,7 @@ pub mod program;
 pub mod protocol;
 pub mod report;
 pub mod restore;
+pub mod reverted;
 pub mod server;
 pub mod session;
 pub mod started;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue;
 use crate::fault::{Doing, Fault, Result};
+use crate::journal;
 
 /// Where lock files of the machine live. They are never removed: a removed file could be locked by two.
 pub const DIRECTORY: &str = "/run/ascar/locks";
@@ -40,15 +41,18 @@ pub type Held = Arc<Mutex<BTreeMap<String, Flock<File>>>>;
 pub struct Locks {
     owner: String,
     directory: PathBuf,
+    journals: PathBuf,
     held: Held,
 }
 
 impl Locks {
-    /// Those held so far, none at first, and what will be taken.
-    pub fn new(owner: &str, directory: &Path, held: Held) -> Self {
+    /// Those held so far, none at first, and what will be taken. What waits for its confirmation in `journals` keeps its
+    /// locks.
+    pub fn new(owner: &str, directory: &Path, journals: &Path, held: Held) -> Self {
         Self {
             owner: owner.to_owned(),
             directory: directory.to_owned(),
+            journals: journals.to_owned(),
             held,
         }
     }
@@ -71,8 +75,23 @@ impl Locks {
             )));
         }
         let lock = self.lock(&name)?;
+        // Afterwards: the session whose changes wait has let go of its locks when that is on disk.
+        self.check_decided(&name)?;
         held.insert(name, lock);
         Ok(())
+    }
+
+    /// Refuses what is in force without being confirmed: it would be taken for what was there before.
+    fn check_decided(&self, name: &str) -> Result<()> {
+        let waiting = journal::waiting(&self.journals);
+        let has_it = |it: &&journal::Waiting| it.unconfirmed.locks.iter().any(|lock| lock == name);
+        match waiting.iter().find(has_it) {
+            None => Ok(()),
+            Some(holder) => Err(Fault::refused(format!(
+                "{name} is held: {}: confirm it, or put it back with `ascar restore`",
+                holder.described()
+            ))),
+        }
     }
 
     fn lock(&self, name: &str) -> Result<Flock<File>> {

@@ -49,6 +49,11 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// Where programs are, as a variable of the environment says it.
+pub fn search_path() -> String {
+    DIRECTORIES.join(":")
+}
+
 /// Runs `program` to its end.
 ///
 /// # Errors
@@ -84,7 +89,7 @@ fn start<A: AsRef<OsStr>>(
     command
         .args(arguments)
         .env_clear()
-        .env("PATH", DIRECTORIES.join(":"))
+        .env("PATH", search_path())
         .env("LC_ALL", "C")
         .current_dir("/")
         .stdin(stdin)

@@ -128,6 +128,13 @@ pub enum Operation {
     Status {},
     Restore {},
     Shutdown {},
+    AwaitConfirmation {
+        seconds: f64,
+    },
+    Confirmation {},
+    Confirm {
+        owner: String,
+    },
 }
 
 /// A file system to make.

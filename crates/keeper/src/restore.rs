@@ -12,14 +12,15 @@ use crate::fault::{Fault, Result};
 use crate::file_id::FileId;
 use crate::files;
 use crate::images;
-use crate::journal::{self, Alone, Change, Entry, Journal};
+use crate::journal::{self, Alone, Change, Entry, Journal, Stale, Standing};
 use crate::kernel;
 use crate::knobs;
 use crate::load;
 use crate::locks::Held;
 use crate::loops;
 use crate::mounts;
-use crate::report::Report;
+use crate::report::{Pending, Report};
+use crate::reverted;
 
 const STILL_BUSY: &str = " (still busy: it goes with its last user)";
 
@@ -108,8 +109,30 @@ fn forgo_write_cache(journal: &mut Journal, device: &Path) {
     }
 }
 
-/// Undoes what dead keepers left. Held sessions are undone only when `everything` is asked for.
-pub fn restore_stale(directory: &Path, everything: bool) -> Result<Report> {
+/// Which sessions of dead keepers are undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that did not end well, and those that nobody has confirmed in time.
+    Left,
+    /// And those that can still be confirmed.
+    Unconfirmed,
+    /// And those that are to stay.
+    Everything,
+}
+
+impl Scope {
+    fn covers(self, stale: &Stale) -> bool {
+        match (&stale.standing, self) {
+            (Standing::Open, _) | (_, Self::Everything) => true,
+            (Standing::Unconfirmed(_), Self::Unconfirmed) => true,
+            (Standing::Unconfirmed(it), Self::Left) => it.left(stale.journal.header()).is_none(),
+            (Standing::Held, _) => false,
+        }
+    }
+}
+
+/// Undoes what dead keepers left.
+pub fn restore_stale(directory: &Path, scope: Scope) -> Result<Report> {
     let mut report = Report::default();
     if !directory.exists() {
         return Ok(report);
@@ -117,13 +140,19 @@ pub fn restore_stale(directory: &Path, everything: bool) -> Result<Report> {
     let alone = Alone::wait(directory)?;
     for stale in journal::stale(directory, &alone)? {
         match stale {
-            Ok(mut stale) if everything || !stale.held => {
-                report.extend(restore(&mut stale.journal))
+            Ok(mut stale) if scope.covers(&stale) => {
+                let restored = restore(&mut stale.journal);
+                if matches!(stale.standing, Standing::Unconfirmed(_)) {
+                    reverted::note(directory, stale.journal.header(), &restored);
+                }
+                report.extend(restored);
             }
             Ok(_) => {}
             Err(fault) => report.failed.push(fault.message),
         }
     }
+    let waiting = journal::waiting(directory);
+    report.unconfirmed = waiting.iter().filter_map(Pending::of).collect();
     Ok(report)
 }
 

@@ -23,7 +23,7 @@ use crate::kernel;
 use crate::locks::{self, Held};
 use crate::protocol::{Lines, Operation, Replies, Request};
 use crate::report::Report;
-use crate::restore;
+use crate::restore::{self, Scope};
 use crate::session::{Session, Setup};
 
 /// Requests that may wait while one is worked on.
@@ -38,7 +38,7 @@ pub fn serve(state_directory: &Path, hold: bool, user: bool) -> Result<Report> {
     let signals = block_signals()?;
     outlive_others();
     let invoker = Arc::new(Invoker::discover());
-    let stale = restore::restore_stale(state_directory, false)?;
+    let stale = restore::restore_stale(state_directory, Scope::Left)?;
     let started = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -117,12 +117,12 @@ fn try_lock(journal: &Mutex<Journal>, patience: Duration) -> Result<MutexGuard<'
 }
 
 /// When memory is short, others go first: who else would put things back?
-fn outlive_others() {
+pub(crate) fn outlive_others() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
 }
 
 /// Signals that end a session come through a descriptor; all threads started later inherit the block.
-fn block_signals() -> Result<SignalFd> {
+pub(crate) fn block_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     for signal in [
         Signal::SIGTERM,
@@ -282,7 +282,10 @@ fn serve_all(
 ) -> bool {
     while let Ok(request) = requests.recv() {
         let id = request.id;
-        let last = matches!(request.operation, Operation::Shutdown {});
+        let last = matches!(
+            request.operation,
+            Operation::Shutdown {} | Operation::AwaitConfirmation { .. }
+        );
         let outcome = serve(request);
         replies.send(Some(id), &outcome);
         if last && outcome.is_ok() {

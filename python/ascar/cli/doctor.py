@@ -21,8 +21,10 @@ EXAMPLES = examples("ascar doctor", "ascar doctor --json | jq '.missing_debian_p
 def doctor(json: Json = False) -> int:
     """Say what this machine can tune, what is missing, and how to get it.
 
-    Nothing is changed. Exit status 0, whatever is missing.
+    Also says what waits for `ascar confirm`; root's journals are read by root alone. Nothing is changed. Exit
+    status 0, whatever is missing.
     """
+    from ascar.cli.confirm import unconfirmed_lines
     from ascar.cli.output import emit, people
     from ascar.readiness import readiness
 
@@ -35,6 +37,8 @@ def doctor(json: Json = False) -> int:
     console.print(_table(found.needs))
     console.print()
     _print_targets(console, found.targets)
+    for line in unconfirmed_lines(found.unconfirmed):
+        console.print(f"\n{line}", style="yellow", soft_wrap=True, markup=False)
     debian, fedora = found.missing_debian_packages, found.missing_fedora_packages
     if debian:
         console.print("\nto get what is missing:")

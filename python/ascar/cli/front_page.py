@@ -40,6 +40,8 @@ COMMANDS: Mapping[str, str] = {
     "tune": "Search for the best configuration, and verify it.",
     "verify": "Compare a configuration of a run with the default again.",
     "apply": "Put a configuration in force.",
+    "confirm": "Keep in force what `apply --confirm` put in force.",
+    "drift": "Is a configuration still in force, and still better?",
     "restore": "Put back what was there before.",
     "export": "Print a configuration for an administrator.",
     "sweep": "Measure every configuration: make a dataset.",

@@ -290,6 +290,17 @@ _KEEP = _option("--keep", None, None, "Keep the best setting in force after the 
 Keep = Annotated[bool, _KEEP]
 _KEEP_APPLIED = _option("--keep-applied", None, None, "Leave in force what `ascar apply` put in force.")
 KeepApplied = Annotated[bool, _KEEP_APPLIED]
+_CONFIRM_WITHIN = _option(
+    "--confirm",
+    None,
+    "DURATION",
+    "Put everything back after this time, unless `ascar confirm` comes first, e.g. '10 min'.",
+)
+ConfirmWithin = Annotated[str | None, _CONFIRM_WITHIN]
+_MEASURE = _option(
+    "--measure", None, None, "Compare with the default again, in turns: the study's load runs."
+)
+Measure = Annotated[bool, _MEASURE]
 _DRY_RUN = _option("--dry-run", None, None, "Print the commands that would run, and run nothing.")
 DryRun = Annotated[bool, _DRY_RUN]
 _CHECK = _option("--check", None, None, "Only check the file.")

@@ -17,10 +17,12 @@ def restore(
 ) -> int:
     """Put back what was there before: what `ascar apply` put in force, and what a crash left behind.
 
-    Works from the journal, which every change was written to before it was made. A value that someone else
-    has changed since is left alone and named. Studies that are running are not touched. Exit status 1 if
-    something could not be put back.
+    What waits for `ascar confirm` is put back too; with --keep-applied it stays until its time is over, and
+    is listed. Works from the journal, which every change was written to before it was made. A value that
+    someone else has changed since is left alone and named. Studies that are running are not touched. Exit
+    status 1 if something could not be put back.
     """
+    from ascar.cli.confirm import unconfirmed_lines
     from ascar.cli.output import emit, people
     from ascar.cli.statuses import DONE, FAILED
     from ascar.results.encode import extended
@@ -39,6 +41,8 @@ def restore(
         console.print(f"{line}: someone else changed it", soft_wrap=True, markup=False, style="yellow")
     for failed in report.failed:
         console.print(f"not restored: {failed}", soft_wrap=True, markup=False, style="red")
-    if not (report.restored or report.left_alone or report.failed):
+    for line in unconfirmed_lines(report.unconfirmed):
+        console.print(line, soft_wrap=True, markup=False, style="yellow")
+    if not (report.restored or report.left_alone or report.failed or report.unconfirmed):
         console.print("nothing to restore")
     return FAILED if report.failed else DONE

@@ -30,6 +30,11 @@ WITHOUT_DECISION: Final[Mapping[str, tuple[str, str]]] = {
         "verdict.kind",
     ),
     "ascar verify": ("The two are neither told apart nor shown equal.", "verdict.kind"),
+    "ascar drift": (
+        "What can be read is in force and some of it cannot be read; or with --measure the two are neither "
+        "told apart nor shown equal.",
+        "in_force",
+    ),
     "ascar sweep": ("A limit ended the sweep before every configuration was measured.", "complete"),
     "ascar lab optimizers": ("The budget ended before all runs were made.", "runs_missing"),
     "ascar capes up": ("With --prove: the phases in turns show neither a gain nor a loss.", "proof.claim"),

@@ -105,6 +105,7 @@ def verify(
     candidate: Configuration,
     *,
     against: Trial | None = None,
+    afresh: bool = False,
     listener: Listener = ignore,
     clock: Clock | None = None,
     spent_s: float = 0.0,
@@ -119,6 +120,7 @@ def verify(
         run: the run.
         candidate: the configuration to compare.
         against: the trial whose configuration it is compared with; None: the default.
+        afresh: whether the pairs that the run has do not count, because they are of another time.
         listener: told of everything that happens.
         clock: as for `tune`.
         spent_s: as for `tune`.
@@ -135,7 +137,8 @@ def verify(
     with take_up(prepared, history, resume=run, listener=listener) as campaign:
         campaign.budget_s += campaign.spent_before_s
         campaign.announce(budget_s=campaign.budget_s)
-        verification = Verification(campaign, against)
+        after = max((one.number for one in campaign.trials), default=0) if afresh else 0
+        verification = Verification(campaign, against, after)
         verdict = verification.verify(candidate)
         known = run.outcome()
         outcome = _outcome(campaign, known.default, verification.best, verdict, known.stopped)

@@ -1,4 +1,4 @@
-"""Results of `ascar doctor`, `apply`, `restore` and `export`, and of a command that failed."""
+"""Results of `ascar doctor`, `apply`, `confirm`, `drift`, `restore`, `export`, and of what failed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from ascar.quoting import comment, shell_line, shell_word
 from ascar.results.measurement import Count
+from ascar.results.verdict import Verdict
 from ascar.space import Configuration
 
 
@@ -130,6 +131,8 @@ class DoctorResult(
         needs: the needs, found or not.
         missing_debian_packages: the Debian packages that contain missing programs.
         missing_fedora_packages: the Fedora packages that contain missing programs.
+        unconfirmed: what `ascar apply --confirm` has put in force and nobody has confirmed yet, as far as
+            this user may know: only root may read root's journals.
     """
 
     machine: Machine
@@ -137,6 +140,11 @@ class DoctorResult(
     needs: tuple[Need, ...]
     missing_debian_packages: tuple[str, ...]
     missing_fedora_packages: tuple[str, ...]
+    unconfirmed: tuple[PendingConfirmation, ...] = ()
+
+
+UNKNOWN = "unknown"
+"""The value in force where a system does not tell it."""
 
 
 class AppliedSetting(msgspec.Struct, frozen=True):
@@ -146,7 +154,7 @@ class AppliedSetting(msgspec.Struct, frozen=True):
         parameter: the parameter that the knob belongs to.
         knob: the keeper's name of the knob.
         path: the file of the knob.
-        before: the value before the change.
+        before: the value before the change; "unknown" if the system does not tell it.
         after: the value after the change.
         command: the command that an administrator would type.
     """
@@ -199,6 +207,8 @@ class ApplyResult(
         settings: the knobs that were set, or that --dry-run would set.
         left_to_you: the parameters that ascar does not set.
         warnings: the differences between this machine and that of the result.
+        until_unix_s: the time at which the settings are put back unless `ascar confirm` comes first; null:
+            they stay.
     """
 
     run_id: Count
@@ -207,6 +217,105 @@ class ApplyResult(
     settings: tuple[AppliedSetting, ...]
     left_to_you: tuple[LeftToUser, ...]
     warnings: tuple[str, ...]
+    until_unix_s: Count | None
+
+
+class ConfirmResult(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/confirm/1",
+):
+    """What stays in force from now on.
+
+    Attributes:
+        run_id: the number of the run.
+        changes: the number of changes that were confirmed.
+    """
+
+    run_id: Count
+    changes: Count
+
+
+class ComparedSetting(msgspec.Struct, frozen=True):
+    """A value of a configuration beside the value in force.
+
+    Attributes:
+        parameter: the name of the parameter.
+        knob: the system's own name of the setting.
+        wanted: the value in the configuration.
+        found: the value in force.
+        in_force: whether the two are the same.
+    """
+
+    parameter: str
+    knob: str
+    wanted: str
+    found: str
+    in_force: bool
+
+
+class NotRead(msgspec.Struct, frozen=True):
+    """Parameters whose values in force ascar cannot read here.
+
+    Attributes:
+        parameters: the names of the parameters.
+        why: the reason, in one line.
+    """
+
+    parameters: tuple[str, ...]
+    why: str
+
+
+class ConfigurationDrift(msgspec.Struct, frozen=True):
+    """How far a configuration is in force.
+
+    Attributes:
+        settings: the values that were read.
+        not_read: the parameters that were not read.
+        warnings: the differences between this machine and that of the result.
+    """
+
+    settings: tuple[ComparedSetting, ...]
+    not_read: tuple[NotRead, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def in_force(self) -> bool | None:
+        """Whether the whole configuration is in force; None: what can be read is, the rest is not known."""
+        if not all(one.in_force for one in self.settings):
+            return False
+        return None if self.not_read else True
+
+
+class DriftResult(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="schema",
+    tag="ascar/drift/1",
+):
+    """Whether a configuration is still in force, and still better than the default.
+
+    Attributes:
+        run_id: the number of the run.
+        in_force: whether the whole configuration is in force; null if what can be read is, and some of it
+            cannot.
+        settings: the values that were read.
+        not_read: the parameters that were not read.
+        warnings: the differences between this machine and that of the result.
+        unconfirmed: whether the configuration waits for `ascar confirm`, as far as this user may know.
+        verdict: the comparison with the default that was made now; null without --measure.
+    """
+
+    run_id: Count
+    in_force: bool | None
+    settings: tuple[ComparedSetting, ...]
+    not_read: tuple[NotRead, ...]
+    warnings: tuple[str, ...]
+    unconfirmed: bool
+    verdict: Verdict | None
 
 
 class LeftAlone(msgspec.Struct, frozen=True):
@@ -223,6 +332,22 @@ class LeftAlone(msgspec.Struct, frozen=True):
     found: str
 
 
+class PendingConfirmation(msgspec.Struct, frozen=True):
+    """Changes that stay in force only if they are confirmed in time.
+
+    Attributes:
+        owner: the command that made them, e.g. "apply 3 (mailserver)".
+        left_s: the seconds that are left to confirm them.
+        until_unix_s: the time at which they are put back, as the machine's clock had it when they were made.
+        changes: the number of changes.
+    """
+
+    owner: str
+    left_s: Count
+    until_unix_s: Count
+    changes: Count
+
+
 class RestoreReport(msgspec.Struct, frozen=True):
     """The result of restoring a machine.
 
@@ -230,11 +355,13 @@ class RestoreReport(msgspec.Struct, frozen=True):
         restored: the values that were put back.
         left_alone: the knobs that another program has changed; they were not overwritten.
         failed: the values that could not be put back.
+        unconfirmed: the changes that are still in force, and are put back unless they are confirmed.
     """
 
     restored: tuple[str, ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
     failed: tuple[str, ...] = ()
+    unconfirmed: tuple[PendingConfirmation, ...] = ()
 
 
 class RestoreResult(RestoreReport, frozen=True, tag_field="schema", tag="ascar/restore/1"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
     from ascar.study import GuardSection
     from ascar.systems.catalogue import KnownParameter
+    from ascar.systems.keeper import Hold
     from ascar.systems.place import Place
     from ascar.workspace import Workspace
 
@@ -98,8 +99,9 @@ class System(Protocol):
     call_max_s: float = 1800.0
     """How long one call to it may take, e.g. to format a large device; what takes longer is interrupted."""
 
-    keeps: bool = False
-    """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before."""
+    keeps: bool | Hold = False
+    """Whether what was applied stays when it is left, until `ascar restore`; `ascar apply` sets it before,
+    and the system hands it to its keeper as `hold`."""
 
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,7 +39,8 @@ STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
-_ROOTS_STATE = Path("/var/lib/ascar")
+ROOTS_STATE = Path("/var/lib/ascar")
+"""Where root's keeper has its journals; where it is not there, root has never changed anything for ascar."""
 
 Reply = TypeVar("Reply")
 
@@ -55,6 +57,18 @@ class _Answer(msgspec.Struct, frozen=True):
     error: _Error | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """That changes stay after the session.
+
+    Attributes:
+        confirm_s: they are put back after so many seconds unless they are confirmed (`Keeper.confirm`),
+            whatever becomes of this process and of the keeper; None: they stay until they are asked back.
+    """
+
+    confirm_s: float | None = None
+
+
 class Keeper:
     """A session with a keeper of its own.
 
@@ -63,7 +77,8 @@ class Keeper:
         ascard: the binary; found beside this Python or in PATH when None.
         state_dir: the directory of the journal; None: the machine's own place.
         hold: keep the changes as they are after `close`; `restore_all(everything=True)` undoes them. Such a
-            keeper sets knobs and files, and nothing else.
+            keeper sets knobs and files, and nothing else. When the session ends with an error, it keeps
+            nothing. A `Hold` may ask for a confirmation.
         user: run as the user, and change the user's files; else as root, and change the machine.
         node: the machine to change; None: this one. When the connection breaks, the keeper there restores.
     """
@@ -74,11 +89,13 @@ class Keeper:
         *,
         ascard: Path | None = None,
         state_dir: Path | None = None,
-        hold: bool = False,
+        hold: bool | Hold = False,
         user: bool = False,
         node: Node | None = None,
     ) -> None:
         self._owner = owner
+        self._hold = bool(hold)
+        self._confirm_s = hold.confirm_s if isinstance(hold, Hold) else None
         self._ascard = ascard
         self._node = node
         as_user = ("--user",) if user else ()
@@ -94,6 +111,8 @@ class Keeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and self._hold:
+            self._abandon()  # a pipe that is closed without a word has everything put back
         self.close()
 
     def start(self) -> Keeper:
@@ -113,12 +132,21 @@ class Keeper:
         return self
 
     def close(self) -> RestoreReport | None:
-        """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone."""
+        """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone.
+
+        Raises:
+            Refused: with `hold`: something else waits for its confirmation; everything was put back.
+            WorkError: with `hold`: the keeper failed or was gone before, and puts everything back.
+        """
         if self._process is None:
             return None
         try:
+            if self._hold and self._confirm_s is not None:
+                return self._ask(RestoreReport, "await_confirmation", {"seconds": self._confirm_s})
             return self._ask(RestoreReport, "shutdown")
         except AscarError:
+            if self._hold:
+                raise
             return None  # the closing pipe makes it restore, and its journal whoever comes next
         finally:
             self._abandon()
@@ -318,6 +346,18 @@ class Keeper:
         """Everything that is changed now."""
         return self._ask(replies.Status, "status")
 
+    def confirmation(self) -> replies.Confirmation:
+        """What waits for its confirmation on this machine, whoever put it in force."""
+        return self._ask(replies.Confirmation, "confirmation")
+
+    def confirm(self, owner: str) -> int:
+        """Lets what an owner has put in force stay; how many changes that are.
+
+        Raises:
+            Refused: nothing of that owner waits.
+        """
+        return self._ask(replies.ConfirmedChanges, "confirm", {"owner": owner}).changes
+
     def restore(self) -> RestoreReport:
         """Puts everything back now; the session goes on."""
         return self._ask(RestoreReport, "restore")
@@ -392,7 +432,7 @@ def restore_all(
     if state_dir is not None:
         return _restored(command(ascard, *words))
     of_user = _restored(command(ascard, "--user", *words))
-    if not _ROOTS_STATE.exists():
+    if not ROOTS_STATE.exists():
         return of_user
     try:
         of_root = _restored(command(ascard, *words))
@@ -404,6 +444,7 @@ def restore_all(
         restored=of_user.restored + of_root.restored,
         left_alone=of_user.left_alone + of_root.left_alone,
         failed=of_user.failed + of_root.failed,
+        unconfirmed=of_user.unconfirmed + of_root.unconfirmed,
     )
 
 

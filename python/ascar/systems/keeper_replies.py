@@ -6,7 +6,10 @@ from pathlib import Path  # noqa: TC003 - msgspec reads the annotations
 
 import msgspec
 
-from ascar.results.machine import RestoreReport  # noqa: TC001 - msgspec reads the annotations
+from ascar.results.machine import (  # noqa: TC001 - msgspec reads the annotations
+    PendingConfirmation,
+    RestoreReport,
+)
 
 
 class Capabilities(msgspec.Struct, frozen=True):
@@ -32,6 +35,27 @@ class Hello(msgspec.Struct, frozen=True):
     gid: int
     capabilities: Capabilities
     restored: RestoreReport
+
+
+class Reverted(msgspec.Struct, frozen=True):
+    """What was put back last because nobody confirmed it, when, and what came of that."""
+
+    owner: str
+    at_unix_s: int
+    report: RestoreReport
+
+
+class Confirmation(msgspec.Struct, frozen=True):
+    """What waits for a confirmation, and what was put back for the lack of one."""
+
+    unconfirmed: tuple[PendingConfirmation, ...]
+    reverted: Reverted | None
+
+
+class ConfirmedChanges(msgspec.Struct, frozen=True):
+    """How many changes stay."""
+
+    changes: int
 
 
 class FileReplaced(msgspec.Struct, frozen=True):

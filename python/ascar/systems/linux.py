@@ -24,7 +24,7 @@ from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.quoting import sysctl_line
-from ascar.results.machine import AppliedSetting
+from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
 from ascar.study import convert
@@ -325,7 +325,8 @@ class Linux(Target):
         for name, value in configuration.items():
             native = self._native(name)
             path = file_of(native, self.options.device)
-            found.append(AppliedSetting(name, native, str(path), files.in_force(path), str(value)))
+            before = files.in_force(path) or UNKNOWN
+            found.append(AppliedSetting(name, native, str(path), before, str(value)))
         return sorted(found, key=lambda one: not one.knob.endswith(".scheduler"))
 
     def _native(self, name: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues import DEVICE_MARK, kernel_setting
 from ascar.quoting import comment, fstab_field, shell_word
-from ascar.results.machine import AppliedSetting, LeftToUser
+from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
 from ascar.systems.placement import Placement
@@ -68,7 +68,7 @@ def _present(path: Path) -> str:
     try:
         text = path.read_text("ascii").strip()
     except OSError:
-        return "unknown"
+        return UNKNOWN
     return text.partition("[")[2].partition("]")[0] or text
 
 

@@ -2,6 +2,7 @@
 
 use super::change::Change;
 use super::line::Line;
+use super::standing::Standing;
 use crate::content::Content;
 
 /// A change that is not undone yet.
@@ -23,10 +24,10 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// What the lines after a header lead to, and whether the changes are meant to stay.
-    pub fn replay<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<(Self, bool), String> {
+    /// What the lines after a header lead to, and what is to become of the changes.
+    pub fn replay<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<(Self, Standing), String> {
         let mut entries = Self::default();
-        let mut held = false;
+        let mut standing = Standing::Open;
         for (number, line) in lines.enumerate() {
             let line = serde_json::from_slice(line)
                 .map_err(|error| format!("line {}: {error}", number + 2))?;
@@ -38,12 +39,13 @@ impl Entries {
                 }),
                 Line::Found { n, value } => entries.found(n, value),
                 Line::Undone { n } => entries.undone(&n),
-                Line::Held => held = true,
+                Line::Held => standing = Standing::Held,
+                Line::Unconfirmed(it) => standing = Standing::Unconfirmed(it),
             }
         }
         // A number whose change is undone may be taken again: nothing speaks of it any more.
         entries.next = entries.list.iter().map(|it| it.n + 1).max().unwrap_or(0);
-        Ok((entries, held))
+        Ok((entries, standing))
     }
 
     pub fn list(&self) -> &[Entry] {

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
+use super::standing::Unconfirmed;
 
 /// Version of the journal's format.
-pub const SCHEMA: u64 = 2;
-/// The oldest version that is read: it knew no content but text.
+pub const SCHEMA: u64 = 3;
+/// The oldest version that is read: it knew no content but text; the second knew nothing unconfirmed.
 const SCHEMA_MIN: u64 = 1;
 
 /// Whose changes these are.
@@ -37,8 +38,10 @@ pub(super) enum Line {
     Found { n: u64, value: Option<String> },
     /// These are undone.
     Undone { n: Vec<u64> },
-    /// The session ended and its changes are to stay until they are asked back.
+    /// The session ended and its changes are to stay until they are asked back, or are confirmed now.
     Held,
+    /// The session ended and its changes are put back unless they are confirmed.
+    Unconfirmed(Unconfirmed),
 }
 
 /// Lines as they are written.

@@ -5,22 +5,27 @@
 //! The file goes when everything in it is undone.
 //!
 //! A [`change`](Change) is what is done to the machine; lines (`line`) of a file (`file`) tell the
-//! [entries](Entry) that are not undone. [`stale`] finds the files of dead keepers, while [`Alone`] keeps others away.
+//! [entries](Entry) that are not undone, and their [standing](Standing). [`stale`] finds the files of dead keepers, while
+//! [`Alone`] keeps others away; [`waiting`] tells what nobody has confirmed before its [`Deadline`].
 
 mod alone;
 mod change;
+mod deadline;
 mod entries;
 mod file;
 mod line;
 mod stale;
+mod standing;
 
 use std::path::{Path, PathBuf};
 
 pub use self::alone::Alone;
 pub use self::change::Change;
+pub use self::deadline::Deadline;
 pub use self::entries::Entry;
 pub use self::line::{Header, SCHEMA};
 pub use self::stale::{Stale, stale};
+pub use self::standing::{Standing, Unconfirmed, Waiting, look, waiting};
 
 use self::entries::Entries;
 use self::file::JournalFile;
@@ -54,6 +59,11 @@ impl Journal {
             sealed: false,
             frozen: false,
         }
+    }
+
+    /// Where journals are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Whose changes these are.
@@ -162,6 +172,11 @@ impl Journal {
     pub fn undone_where(&mut self, is: impl Fn(&Change) -> bool) -> Result<()> {
         let numbers = self.entries.numbers(is);
         self.undone(&numbers)
+    }
+
+    /// Ends the session with its changes in force until they are confirmed or undone.
+    pub fn leave_unconfirmed(&mut self, unconfirmed: Unconfirmed) -> Result<()> {
+        self.append(&[Line::Unconfirmed(unconfirmed)], true)
     }
 
     /// Ends the session with its changes in force; only `--restore --all` undoes them.

@@ -12,7 +12,8 @@ use super::Journal;
 use super::alone::{Alone, is_own};
 use super::entries::Entries;
 use super::file::JournalFile;
-use super::line::{complete_length, parse_header};
+use super::line::{Header, complete_length, parse_header};
+use super::standing::Standing;
 use crate::fault::{Doing, Fault, Result};
 
 /// Largest journal that is read: far above what a year-long study writes.
@@ -25,13 +26,21 @@ const DEATH_PATIENCE: Duration = Duration::from_secs(30);
 pub struct Stale {
     /// The journal, locked by us.
     pub journal: Journal,
-    /// Whether its changes are meant to stay.
-    pub held: bool,
+    /// What is to become of its changes.
+    pub standing: Standing,
 }
 
 /// Finds the journals of dead keepers, newest first: changes are undone in the reverse order of their making.
 /// Files that cannot be understood come back as faults; they are left where they are.
 pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
+    Ok(paths(directory)?
+        .into_iter()
+        .filter_map(|path| load(directory, path).transpose())
+        .collect())
+}
+
+/// The files of journals, newest first.
+pub(super) fn paths(directory: &Path) -> Result<Vec<PathBuf>> {
     let doing = format!("read {}", directory.display());
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory).doing(&doing)? {
@@ -44,23 +53,64 @@ pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
         }
     }
     paths.sort();
-    Ok(paths
-        .into_iter()
-        .rev()
-        .filter_map(|path| load(directory, path).transpose())
-        .collect())
+    paths.reverse();
+    Ok(paths)
+}
+
+/// What a journal says now, whether its keeper lives or not; None where there is none, or nothing in it.
+pub(super) fn read(path: &Path) -> Result<Option<(Header, Entries, Standing)>> {
+    let Some(mut file) = open(path)? else {
+        return Ok(None);
+    };
+    content(&mut file, path).map(|(said, _)| said)
 }
 
 /// None when its keeper lives.
 fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
+    let doing = format!("read the journal {}", path.display());
+    // Its keeper may have put everything back, and removed it, since the directory was listed.
+    let Some(file) = open(&path)? else {
+        return Ok(None);
+    };
+    let Some(mut file) = lock_unless_alive(file) else {
+        return Ok(None);
+    };
+    // Its keeper may have put everything back, removed it and ended just before.
+    if file.metadata().doing(&doing)?.nlink() == 0 {
+        return Ok(None);
+    }
+    let (said, complete) = content(&mut file, &path)?;
+    if complete < file.metadata().doing(&doing)?.len() {
+        file.set_len(complete).doing(&doing)?;
+    }
+    let Some((header, entries, standing)) = said else {
+        // Its keeper died before the header was on disk, and so before any change.
+        let removed = std::fs::remove_file(&path);
+        if !is_gone(&removed) {
+            removed.doing(&doing)?;
+        }
+        return Ok(None);
+    };
+    let journal = Journal {
+        directory: directory.to_owned(),
+        header,
+        file: Some(JournalFile::found(path, file)),
+        entries,
+        sealed: true,
+        frozen: false,
+    };
+    Ok(Some(Stale { journal, standing }))
+}
+
+/// Opens a journal, if it is there.
+fn open(path: &Path) -> Result<Option<File>> {
     let doing = format!("read the journal {}", path.display());
     let mut options = OpenOptions::new();
     let opened = options
         .read(true)
         .append(true)
         .custom_flags(nix::libc::O_NOFOLLOW)
-        .open(&path);
-    // Its keeper may have put everything back, and removed it, since the directory was listed.
+        .open(path);
     if is_gone(&opened) {
         return Ok(None);
     }
@@ -71,47 +121,29 @@ fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
             "cannot {doing}: it is not root's: remove it"
         )));
     }
-    let Some(mut file) = lock_unless_alive(file) else {
-        return Ok(None);
-    };
-    // Its keeper may have put everything back, removed it and ended just before.
-    if file.metadata().doing(&doing)?.nlink() == 0 {
-        return Ok(None);
-    }
+    Ok(Some(file))
+}
+
+type Said = Option<(Header, Entries, Standing)>;
+
+/// What a journal says, if it has a header, and how much of it was written to the end of a line.
+fn content(file: &mut File, path: &Path) -> Result<(Said, u64)> {
+    let doing = format!("read the journal {}", path.display());
     let mut text = Vec::new();
-    let file_ref: &mut File = &mut file;
-    file_ref
-        .take(FILE_BYTES_MAX)
+    file.take(FILE_BYTES_MAX)
         .read_to_end(&mut text)
         .doing(&doing)?;
     let complete = complete_length(&text);
-    if complete < text.len() {
-        file.set_len(complete as u64).doing(&doing)?;
-    }
     let mut lines = text[..complete]
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty());
     let Some(first) = lines.next() else {
-        // Its keeper died before the header was on disk, and so before any change.
-        let removed = std::fs::remove_file(&path);
-        if !is_gone(&removed) {
-            removed.doing(&doing)?;
-        }
-        return Ok(None);
+        return Ok((None, complete as u64));
     };
-    let header =
-        parse_header(first).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
-    let (entries, held) =
-        Entries::replay(lines).map_err(|why| Fault::failed(format!("cannot {doing}: {why}")))?;
-    let journal = Journal {
-        directory: directory.to_owned(),
-        header,
-        file: Some(JournalFile::found(path, file)),
-        entries,
-        sealed: true,
-        frozen: false,
-    };
-    Ok(Some(Stale { journal, held }))
+    let unreadable = |why| Fault::failed(format!("cannot {doing}: {why}"));
+    let header = parse_header(first).map_err(unreadable)?;
+    let (entries, standing) = Entries::replay(lines).map_err(unreadable)?;
+    Ok((Some((header, entries, standing)), complete as u64))
 }
 
 fn is_gone<T>(result: &std::io::Result<T>) -> bool {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,19 +17,21 @@ use serde_json::{Value, json};
 use self::device::Device;
 use crate::catalogue;
 use crate::cgroup::Cgroup;
+use crate::confirmation;
 use crate::content::Content;
 use crate::fault::{Doing, Fault, Result};
 use crate::files;
 use crate::images::Image;
 use crate::interrupt::{Interrupt, Limit};
 use crate::invoker::Invoker;
-use crate::journal::Journal;
+use crate::journal::{self, Alone, Deadline, Journal, Unconfirmed};
 use crate::kernel;
 use crate::knobs;
 use crate::locks::{Held, Locks};
 use crate::protocol::{self, Operation, Request};
-use crate::report::Report;
+use crate::report::{Pending, Report};
 use crate::restore;
+use crate::reverted;
 
 /// Longest name of a study.
 const OWNER_CHARACTERS_MAX: usize = 200;
@@ -151,6 +153,9 @@ impl Session {
             Operation::Status {} => self.status(),
             Operation::Restore {} => reply(self.restore()),
             Operation::Shutdown {} => self.shutdown(),
+            Operation::AwaitConfirmation { seconds } => self.await_confirmation(seconds),
+            Operation::Confirmation {} => self.confirmation(),
+            Operation::Confirm { owner } => self.confirm(&owner),
         }
     }
 
@@ -173,6 +178,9 @@ impl Session {
                 | Operation::Status {}
                 | Operation::Restore {}
                 | Operation::Shutdown {}
+                | Operation::AwaitConfirmation { .. }
+                | Operation::Confirmation {}
+                | Operation::Confirm { .. }
         );
         if is_users && !self.user {
             return Err(Fault::refused(
@@ -194,6 +202,7 @@ impl Session {
                     | Operation::Status {}
                     | Operation::Restore {}
                     | Operation::Shutdown {}
+                    | Operation::AwaitConfirmation { .. }
             );
         if self.hold && !lasting {
             return Err(Fault::refused(
@@ -221,10 +230,15 @@ impl Session {
                 "owner = {owner:?}: allowed are 1 to {OWNER_CHARACTERS_MAX} printable characters"
             )));
         }
+        if self.hold {
+            self.check_nothing_waits()?;
+        }
         self.journal().set_owner(owner);
+        let journals = self.journal().directory().to_owned();
         self.locks = Some(Locks::new(
             owner,
             &self.lock_directory,
+            &journals,
             Arc::clone(&self.held),
         ));
         Ok(json!({
@@ -281,9 +295,75 @@ impl Session {
     fn shutdown(&mut self) -> Result<Value> {
         if self.hold {
             self.journal().hold()?;
+            reverted::forget(self.journal().directory());
             return reply(Report::default());
         }
         reply(self.restore())
+    }
+
+    /// Ends the session with its changes in force until they are confirmed; without any, there is nothing to wait for.
+    fn await_confirmation(&mut self, seconds: f64) -> Result<Value> {
+        if !self.hold {
+            return Err(Fault::input(
+                "await_confirmation: is only allowed with --hold",
+            ));
+        }
+        if !(seconds > 0.0 && seconds <= confirmation::SECONDS_MAX) {
+            return Err(Fault::input(format!(
+                "seconds = {seconds}: allowed are (0, {}]",
+                confirmation::SECONDS_MAX
+            )));
+        }
+        if self.journal().entries().is_empty() {
+            return reply(Report::default());
+        }
+        let left = self.leave_unconfirmed(Duration::from_secs_f64(seconds));
+        if left.is_err() {
+            self.restore();
+        }
+        reply(Report {
+            unconfirmed: left?,
+            ..Report::default()
+        })
+    }
+
+    fn leave_unconfirmed(&self, time: Duration) -> Result<Vec<Pending>> {
+        let directory = self.journal().directory().to_owned();
+        confirmation::start(&directory, self.user)?;
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let unconfirmed = Unconfirmed {
+            until: Deadline::after(time),
+            locks: held.keys().cloned().collect(),
+        };
+        let _alone = Alone::wait(&directory)?;
+        self.check_nothing_waits()?;
+        self.journal().leave_unconfirmed(unconfirmed)?;
+        reverted::forget(&directory);
+        let waiting = journal::waiting(&directory);
+        Ok(waiting.iter().filter_map(Pending::of).collect())
+    }
+
+    /// What is to stay is not built on what may go.
+    fn check_nothing_waits(&self) -> Result<()> {
+        match journal::waiting(self.journal().directory()).first() {
+            None => Ok(()),
+            Some(other) => Err(Fault::refused(format!(
+                "{}: confirm it, or put it back with `ascar restore`, before something else is put in force",
+                other.described()
+            ))),
+        }
+    }
+
+    fn confirmation(&self) -> Result<Value> {
+        let directory = self.journal().directory().to_owned();
+        let waiting = journal::waiting(&directory);
+        let unconfirmed: Vec<Pending> = waiting.iter().filter_map(Pending::of).collect();
+        Ok(json!({"unconfirmed": unconfirmed, "reverted": reverted::last(&directory)}))
+    }
+
+    fn confirm(&self, owner: &str) -> Result<Value> {
+        let directory = self.journal().directory().to_owned();
+        Ok(json!({"changes": confirmation::confirm(&directory, owner)?}))
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {

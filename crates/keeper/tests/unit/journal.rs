@@ -1,8 +1,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ascar_keeper::fault::Fault;
-use ascar_keeper::journal::{Alone, Change, Entry, Header, Journal, SCHEMA, Stale, stale};
+use ascar_keeper::journal::{
+    Alone, Change, Deadline, Entry, Header, Journal, SCHEMA, Stale, Standing, Unconfirmed, stale,
+    waiting,
+};
 use proptest::prelude::*;
 
 use crate::scratch::Scratch;
@@ -124,7 +128,7 @@ fn everything_is_found_again() {
     let found = find(scratch.path()).remove(0).unwrap();
     assert_eq!(found.journal.entries(), expected);
     assert_eq!(found.journal.header(), &header());
-    assert!(!found.held);
+    assert_eq!(found.standing, Standing::Open);
 }
 
 #[test]
@@ -134,7 +138,56 @@ fn a_held_journal_says_so() {
     journal.record(vec![knob("a")]).unwrap();
     journal.hold().unwrap();
     drop(journal);
-    assert!(find(scratch.path()).remove(0).unwrap().held);
+    let found = find(scratch.path()).remove(0).unwrap();
+    assert_eq!(found.standing, Standing::Held);
+}
+
+#[test]
+fn what_waits_for_its_confirmation_says_until_when() {
+    let scratch = Scratch::new();
+    let own = Header {
+        boot_id: ascar_keeper::kernel::boot_id(),
+        ..header()
+    };
+    let mut journal = Journal::new(scratch.path(), own.clone());
+    journal.record(vec![knob("a"), knob("b")]).unwrap();
+    assert!(waiting(scratch.path()).is_empty());
+    let unconfirmed = Unconfirmed {
+        until: Deadline::after(Duration::from_secs(100)),
+        locks: vec!["a".to_owned()],
+    };
+    journal.leave_unconfirmed(unconfirmed.clone()).unwrap();
+    // Its keeper still lives: who only looks needs no lock.
+    let found = waiting(scratch.path()).remove(0);
+    assert_eq!((found.header, found.changes), (own.clone(), 2));
+    let left = unconfirmed.left(&own).unwrap();
+    assert!(left > Duration::from_secs(90) && left <= Duration::from_secs(100));
+    assert_eq!(
+        unconfirmed.left(&header()),
+        None,
+        "the deadline of another boot is over"
+    );
+    drop(journal);
+    let mut stale = find(scratch.path()).remove(0).unwrap();
+    assert_eq!(stale.standing, Standing::Unconfirmed(unconfirmed));
+    stale.journal.hold().unwrap();
+    drop(stale);
+    assert_eq!(
+        find(scratch.path()).remove(0).unwrap().standing,
+        Standing::Held
+    );
+    assert!(waiting(scratch.path()).is_empty());
+}
+
+#[test]
+fn a_deadline_that_is_over_has_no_time_left() {
+    let now = Deadline::after(Duration::ZERO);
+    assert_eq!(now.left(), Duration::ZERO);
+    let never = Deadline {
+        unix_s: 0,
+        boot_ms: u64::MAX,
+    };
+    assert!(never.left() > Duration::from_secs(1 << 40));
 }
 
 #[test]
@@ -166,7 +219,7 @@ fn an_empty_file_is_swept_away() {
 #[test]
 fn a_newer_schema_and_garbage_are_refused_and_kept() {
     let scratch = Scratch::new();
-    let newer = "{\"schema\":3,\"something\":\"new\"}\n";
+    let newer = "{\"schema\":4,\"something\":\"new\"}\n";
     fs::write(scratch.path().join("1-1.jsonl"), newer).unwrap();
     fs::write(scratch.path().join("2-1.jsonl"), "garbage\n").unwrap();
     let good = serde_json::to_string(&header()).unwrap();
@@ -182,7 +235,7 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
     assert_eq!(messages.len(), 3);
     assert!(messages[0].contains("3-1.jsonl: line 2"), "{messages:?}");
     assert!(
-        messages[2].contains("its schema is 3, this ascard knows 1 to 2"),
+        messages[2].contains("its schema is 4, this ascard knows 1 to 3"),
         "{messages:?}"
     );
     assert_eq!(files(scratch.path()).len(), 3);

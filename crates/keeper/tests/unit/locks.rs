@@ -12,6 +12,7 @@ fn a_lock_is_held_until_whoever_restores_is_done() {
     let mut first = Locks::new(
         "the first",
         std::path::Path::new(locks::DIRECTORY),
+        std::path::Path::new("/nowhere"),
         Held::clone(&held),
     );
     first.take(&name).unwrap();
@@ -19,6 +20,7 @@ fn a_lock_is_held_until_whoever_restores_is_done() {
     let mut second = Locks::new(
         "the second",
         std::path::Path::new(locks::DIRECTORY),
+        std::path::Path::new("/nowhere"),
         Held::default(),
     );
     let refused = second.take(&name).unwrap_err().message;

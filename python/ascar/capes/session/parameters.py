@@ -250,7 +250,7 @@ def keep_setting(setting: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
         defaults: the initial setting.
 
     Raises:
-        AscarError: the keeper refuses one; what it had set stays in its journal for `ascar restore`.
+        AscarError: the keeper refuses one; what it had set is put back.
     """
     wanted = {key: value for key, value in setting.items() if defaults.get(key) != value}
     # A scheduler brings its own queue depth, so it is set first.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Mapping
 
     from ascar.space import ChangeCost, Configuration, Value
+    from ascar.systems.keeper import Hold
     from ascar.systems.program.options import ProgramOptions
 
 _UNDO_S_MAX = 60.0
@@ -80,7 +81,7 @@ class DeclaredProgram:
         if self._commands is not None:
             self._commands.space = space
 
-    def enter(self, owner: str, *, keeps: bool) -> None:
+    def enter(self, owner: str, *, keeps: bool | Hold) -> None:
         """Find the commands' programs, start the keeper, make the directory.
 
         Raises:
@@ -99,14 +100,18 @@ class DeclaredProgram:
         if self.options.service:
             keeper.lock(f"service:{re.sub(r'[^A-Za-z0-9_.-]', '-', self.options.service)}")
 
-    def leave(self) -> None:
-        """End the program, and put everything back."""
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the program, and put everything back; what is to stay does so unless there is an error.
+
+        Raises:
+            AscarError: what was to stay cannot.
+        """
         try:
             self._end()
         finally:
             self._keeper = self._unit = None
             self._in_force = self._started_as = None
-            self._held.close()
+            self._held.__exit__(None if error is None else type(error), error, None)
 
     @property
     def directory(self) -> Path:

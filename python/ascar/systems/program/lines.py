@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ascar.space import Configuration, Space, Value
+    from ascar.systems.keeper import Hold
     from ascar.systems.program.options import ProgramOptions
 
 
@@ -38,7 +39,7 @@ class SpokenProgram:
     def adopt(self, space: Space) -> None:
         """The program knows its parameters."""
 
-    def enter(self, owner: str, *, keeps: bool) -> None:  # noqa: ARG002 - it puts its values back itself
+    def enter(self, owner: str, *, keeps: bool | Hold) -> None:  # noqa: ARG002 - it puts its values back itself
         """Start the program.
 
         Raises:
@@ -49,7 +50,7 @@ class SpokenProgram:
         self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-program-")))
         self._samples = True
 
-    def leave(self) -> None:
+    def leave(self, error: BaseException | None = None) -> None:  # noqa: ARG002 - nothing was to stay
         """Have the program put its values back, and end it."""
         self._pipe = None
         self._held.close()

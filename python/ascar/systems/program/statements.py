@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ascar.errors import AscarError
 from ascar.quoting import comment, shell_line
-from ascar.results.machine import AppliedSetting, LeftToUser
+from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.systems import Placement
+from ascar.systems.program.asked import ProgramCommands
 from ascar.systems.program.files import SettingsFile, files_of
 from ascar.systems.program.placeholders import command_of, filled, names_in, texts_of
 from ascar.systems.program.wiring import Wiring, restart_of
@@ -75,15 +76,26 @@ def placement_of(options: ProgramOptions, space: Space, configuration: Configura
             for name in sorted(held - wiring.started):
                 key = file.places([name]).get(name, (name, ""))[0]
                 path = str(file.path(Path("/")))
-                settings[name] = AppliedSetting(name, key, path, before.get(name, "?"), values[name])
-    for name in chosen:
-        if name in wiring.applied and not options.start:
-            native = space[name].native or name
-            settings[name] = AppliedSetting(name, native, "target.apply", "?", values[name])
+                settings[name] = AppliedSetting(name, key, path, before.get(name, UNKNOWN), values[name])
+    applied = [name for name in chosen if name in wiring.applied and not options.start]
+    told = _told(options, space, wiring, applied)
+    for name in applied:
+        native, before = space[name].native or name, told.get(name, UNKNOWN)
+        settings[name] = AppliedSetting(name, native, "target.apply", before, values[name])
     left = tuple(name for name in chosen if name not in settings)
     lines = tuple(lines_of(options, space, configuration, left)) if left else ()
     why = "they are words of the command that starts the program" if options.start else "give these commands"
     return Placement(tuple(settings.values()), (LeftToUser(left, why, lines),) if left else ())
+
+
+def _told(options: ProgramOptions, space: Space, wiring: Wiring, names: Collection[str]) -> Mapping[str, str]:
+    """What `check` says is in force; nothing where it cannot be asked."""
+    if not options.check or not names:
+        return {}
+    try:
+        return ProgramCommands(options, space).checked(names, wiring.by_name, {})
+    except AscarError:
+        return {}
 
 
 def _file_lines(options: ProgramOptions, values: Mapping[str, str], named: Collection[str]) -> Iterator[str]:

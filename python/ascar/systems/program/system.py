@@ -112,8 +112,8 @@ class ProgramSystem(Target):
         """
         try:
             self._program.enter(self.owner, keeps=self.keeps)
-        except BaseException:
-            self._program.leave()
+        except BaseException as error:
+            self._program.leave(error)
             raise
         self._current = None
         return self
@@ -124,7 +124,7 @@ class ProgramSystem(Target):
         """End what was started, and put everything back."""
         self._keeper = None
         with self._held:
-            self._program.leave()
+            self._program.leave(error)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What the program, its files and the kernel say.
