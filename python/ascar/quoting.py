@@ -135,12 +135,15 @@ def redis_word(value: object) -> str:
     """A value as redis.conf and redis-cli read it: plain, or between double quotes.
 
     Raises:
-        InputError: it has a NUL, at which both end.
+        InputError: it has a NUL, at which both end, or half of a pair of surrogates that stands for no byte.
     """
     text = str(value)
     if _REDIS_PLAIN.fullmatch(text):
         return text
-    data = _without(text, "redis.conf", lambda sign: sign == "\0").encode("utf-8", "surrogateescape")
+    _without(
+        text, "redis.conf", lambda sign: sign == "\0" or (_is_half(sign) and not "\udc80" <= sign <= "\udcff")
+    )
+    data = text.encode("utf-8", "surrogateescape")
     return '"' + "".join(_REDIS_SIGNS.get(byte) or _redis_sign(byte) for byte in data) + '"'
 
 
@@ -150,7 +153,7 @@ def yaml_word(value: object) -> str:
     Raises:
         InputError: it has half of a pair of surrogates, which is no character.
     """
-    text = _without(str(value), "YAML", lambda sign: "\ud800" <= sign <= "\udfff")
+    text = _without(str(value), "YAML", _is_half)
     return '"' + "".join(_YAML_SIGNS.get(sign) or _yaml_sign(sign) for sign in text) + '"'
 
 
@@ -176,6 +179,11 @@ def postgresql_set_word(value: object) -> str:
     if not _ALTERED.fullmatch(text) or text.lower() == "default":
         raise _refused(text, "a playbook for postgresql_set", "letters, digits, '_', '.', '+' and '-'")
     return text
+
+
+def _is_half(sign: str) -> bool:
+    """Whether it is half of a pair of surrogates, which is no character."""
+    return "\ud800" <= sign <= "\udfff"
 
 
 def _redis_sign(byte: int) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ascar.quoting import ansible_word, comment, sysctl_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SYSCTL_FILE = "/etc/sysctl.d/90-ascar.conf"
 
@@ -106,20 +106,23 @@ def _task(task: Task, handler: str) -> Yaml:
     return found
 
 
-def _said(value: Yaml) -> Iterator[str]:
-    """The lines of a list or a mapping."""
+def _said(value: Yaml) -> list[str]:
+    """The lines of a value: one of a scalar, which its key or its dash stands before."""
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    if isinstance(value, int):
+        return [str(value)]
+    if isinstance(value, str):
+        return [ansible_word(value)]
     if isinstance(value, list):
-        for one in value:
-            first, *others = _said(one)
-            yield f"- {first}"
-            yield from (f"  {line}" for line in others)
-        return
-    assert isinstance(value, dict), "scalars are written beside their keys"
-    for key, one in value.items():
-        if isinstance(one, (list, dict)):
-            yield f"{key}:"
-            yield from (f"  {line}" for line in _said(one))
-        elif isinstance(one, bool):
-            yield f"{key}: {'true' if one else 'false'}"
-        else:
-            yield f"{key}: {one if isinstance(one, int) else ansible_word(one)}"
+        return [line for one in value for line in _indented("- ", _said(one))]
+    return [line for key, one in value.items() for line in _entry(key, one)]
+
+
+def _entry(key: str, value: Yaml) -> list[str]:
+    lines = _said(value)
+    return [f"{key}:", *_indented("  ", lines)] if isinstance(value, (list, dict)) else [f"{key}: {lines[0]}"]
+
+
+def _indented(first: str, lines: list[str]) -> list[str]:
+    return [f"{'  ' if number else first}{line}" for number, line in enumerate(lines)]
