@@ -43,6 +43,9 @@ WANTED = {
     "shared_buffers": 65_536,
 }
 WANTED_OF_REDIS = {"hz": 20, "save": "900 1 300 10 60 10000", "appendfsync": "no", "latency_tracking": False}
+PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+"""An interpreter that every account can run: ours may lie in somebody's home."""
+
 COLLECTIONS = ("community/postgresql", "community/general", "ansible/posix")
 
 
@@ -58,7 +61,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def install(place: Path, *packages: str) -> Path:
     """A new environment with packages; skips where there is no network."""
     environment = place / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    subprocess.run([PYTHON, "-m", "venv", str(environment)], check=True)
     words = [environment / "bin/pip", "install", "-q", "--disable-pip-version-check", *packages]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
