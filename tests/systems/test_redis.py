@@ -431,6 +431,7 @@ def test_what_is_exported_works_on_a_fresh_server_and_is_read_back_equal(target:
     elif form == "config-set":
         said = cli(server, lines)
         assert said == ["OK"] * len(lines) == ["OK"] * len(WANTED)
+    server.wait_until_written(time.monotonic() + 60)  # while a log is begun, a server does not end
     told = {name.replace("-", "_"): value for name, value in server.settings().items()}
     by_name = {one.parameter_name: one for one in redis().values()}
     assert {name: by_name[name].value(told[name]) for name in WANTED} == WANTED
