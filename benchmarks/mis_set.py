@@ -8,8 +8,9 @@ each for the length of a trial and charged for what it leaves undone (`ascar.cha
 recommended configuration has over the wrong one, of what the right one has: from the means of all turns,
 with a 95% interval by the delta method. The goal is 90%.
 
-sorts        PostgreSQL, sorts of 100,000 rows: `work_mem` of 256 kB; 64 MB is right
-full pages   PostgreSQL, updates of random rows, a checkpoint every few seconds: `wal_compression` off; lz4
+sorts        PostgreSQL, sorts of 100,000 numbers: `work_mem` of 256 kB; 64 MB is right
+full pages   PostgreSQL, updates of random rows soon after a checkpoint, on a volume of 1,000 reads and
+             writes a second of at most 16 KiB each: `wal_compression` off; lz4 is right
 buffers      PostgreSQL in 256 MiB of memory, look-ups in data of 640 MB: `shared_buffers` of 16 MB; 128 MB
 lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,536, so that each is a list; 128
 """
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from ascar.history import History
 from ascar.optimizers.proposals import Proposal
 from ascar.results.trial import Origin, Purpose
 from ascar.study import Study
+from ascar.systems.localfs import LocalFileSystem
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -54,7 +56,8 @@ class MisSet:
         tuned: the settings that are searched with it.
         target: the `[target]` table.
         workload: the `[workload]` table.
-        space: more of the `[space]` table.
+        iops: the reads and the writes a second, each of at most 16 KiB, of a volume for PostgreSQL's data;
+            0: no volume.
         load_s: the length of each load.
         budget_s: the budget of the study.
     """
@@ -65,7 +68,7 @@ class MisSet:
     tuned: tuple[str, ...]
     target: Mapping[str, Any]
     workload: Mapping[str, Any]
-    space: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    iops: int = 0
     load_s: int = 4
     budget_s: int = 240
 
@@ -81,7 +84,6 @@ class MisSet:
             "target": {**self.target, "directory": directory},
             "workload": dict(self.workload),
             "space": {
-                **self.space,
                 "tuned": [self.parameter, *self.tuned],
                 "parameters": {self.parameter: {"default": self.wrong}},
             },
@@ -110,10 +112,10 @@ CASES = {
         "lz4",
         ("wal_writer_delay", "commit_delay", "bgwriter_lru_maxpages"),
         {"kind": "postgresql", "memory": "1 GiB"},
-        _postgresql("simple-update", 30, 8),
-        {"pinned": {"max_wal_size": 256, "checkpoint_timeout": 30}},
-        load_s=10,
-        budget_s=360,
+        _postgresql("simple-update", 10, 8),
+        iops=1000,
+        load_s=8,
+        budget_s=480,
     ),
     "buffers": MisSet(
         "shared_buffers",
@@ -139,11 +141,19 @@ CASES = {
 
 
 @contextmanager
-def below() -> Generator[str]:
-    """A directory that the accounts of servers can reach, with a path short enough for a socket."""
+def below(case: MisSet) -> Generator[str]:
+    """A directory that the account of the server can reach, with a path short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="mis-", dir=_FOLDER) as folder:
         Path(folder).chmod(0o1777)
-        yield folder
+        if not case.iops:
+            yield folder
+            return
+        volume: dict[str, Any] = {"image": f"{folder}/image", "iops": case.iops, "file_systems": ["ext4"]}
+        with LocalFileSystem({**volume, "user": "postgres", "machine_wide": False, "memory": "none"}) as held:
+            held.apply(held.space.default())
+            Path(f"/sys/block/{held.device}/queue/max_sectors_kb").write_text("16")
+            held.settle()
+            yield str(held.workspace.directory)
 
 
 def tuned(case: MisSet) -> dict[str, Any]:
@@ -153,7 +163,7 @@ def tuned(case: MisSet) -> dict[str, Any]:
         RuntimeError: it recommends nothing.
     """
     begun_s = time.monotonic()
-    with below() as folder, History(Path(folder) / "history.sqlite") as history:
+    with below(case) as folder, History(Path(folder) / "history.sqlite") as history:
         outcome = ascar.tune(case.study(folder), history=history, progress=False)
     if outcome.recommended is None:
         raise RuntimeError(f"the study recommends nothing: {outcome.verdict}")
@@ -173,7 +183,7 @@ def in_turns(case: MisSet, recommended: Mapping[str, Any]) -> dict[str, Any]:
         RuntimeError: a run failed.
     """
     scores: dict[str, list[float]] = {}
-    with below() as folder:
+    with below(case) as folder:
         prepared = PreparedStudy.open(case.study(folder))
         with (
             History(Path(folder) / "history.sqlite") as history,
