@@ -27,7 +27,7 @@ from ascar.quoting import (
     udev_assignment,
     yaml_word,
 )
-from ascar.systems.playbook import Playbook, Task
+from ascar.systems.playbook import Playbook, PlaybookTask
 
 HOSTILE = st.one_of(
     st.text(max_size=20),
@@ -128,7 +128,7 @@ def test_keys_are_keys(key):
 @given(st.lists(HOSTILE, min_size=2, max_size=2), HOSTILE)
 def test_a_playbook_says_what_it_was_made_of_or_is_refused(values, name):
     first, second = values
-    task = Task(
+    task = PlaybookTask(
         name, "a.b.c", {"x": first, "n": 3, "flag": True, "list": [second, {"y": first}]}, "postgres", True
     )
     lines = said(Playbook("X", "x", [task, task], service=second).lines)

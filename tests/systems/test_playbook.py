@@ -9,7 +9,7 @@ from ascar.catalogues.postgresql import postgresql
 from ascar.errors import InputError
 from ascar.space import preset
 from ascar.systems.administration import command_lines
-from ascar.systems.playbook import Playbook, Task, sysctl_task
+from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.systems.postgresql.statements import forms_of
 from ascar.systems.redis.statements import forms_of as forms_of_redis
 
@@ -122,4 +122,4 @@ def test_what_a_playbook_cannot_say_is_refused(value: str) -> None:
     with pytest.raises(InputError, match="cannot be written to"):
         Playbook("X", "x", [sysctl_task("vm.x", value)]).lines()
     with pytest.raises(InputError, match="cannot be written to"):
-        Playbook("X", "x", [Task("{{ name }}", "a.b.c", {"x": 1})]).lines()
+        Playbook("X", "x", [PlaybookTask("{{ name }}", "a.b.c", {"x": 1})]).lines()

@@ -18,7 +18,7 @@ from ascar.quoting import (
     udev_assignment,
 )
 from ascar.space import ChangeCost
-from ascar.systems.playbook import Playbook, Task, sysctl_task
+from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.systems.recipe import recipe_of
 
 if TYPE_CHECKING:
@@ -198,7 +198,9 @@ def _playbook(recipe: Recipe, costs: Collection[ChangeCost]) -> Playbook:
     tasks = [sysctl_task(knob, value) for knob, value in recipe.knobs.items() if knob.startswith("vm.")]
     if rules := _udev(recipe):
         content = "".join(f"{rule}\n" for rule in rules)
-        tasks.append(Task("udev rule", "ansible.builtin.copy", {"dest": UDEV_FILE, "content": content}))
+        tasks.append(
+            PlaybookTask("udev rule", "ansible.builtin.copy", {"dest": UDEV_FILE, "content": content})
+        )
     if _is_mounted_otherwise(recipe, costs):
         mount: dict[str, Yaml] = {
             "src": DEVICE,
@@ -208,7 +210,7 @@ def _playbook(recipe: Recipe, costs: Collection[ChangeCost]) -> Playbook:
             "passno": str(_check_pass(recipe)),
             "state": "present",
         }
-        tasks.append(Task("fstab", "ansible.posix.mount", mount))
+        tasks.append(PlaybookTask("fstab", "ansible.posix.mount", mount))
     is_made = ChangeCost.REFORMAT_RESTORE in costs
     remarks = [f"Make the file system by hand: {_mkfs(recipe)}"] if is_made else []
     return Playbook("Linux", "linux", tasks, remarks=remarks)

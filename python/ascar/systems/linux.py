@@ -46,7 +46,7 @@ from ascar.systems.kernel_parameters import (
 )
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import keeper_needs
-from ascar.systems.playbook import Playbook, Task, sysctl_task
+from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -340,13 +340,13 @@ class Linux(Target):
 
 def _playbook(settings: Collection[AppliedSetting]) -> Playbook:
     """A line of sysctl.d where there can be one; for others their commands, which a reboot undoes."""
-    tasks: list[Task] = []
+    tasks: list[PlaybookTask] = []
     gone: list[str] = []
     for one in settings:
         if one.path.startswith("/proc/sys/"):
             tasks.append(sysctl_task(one.knob, one.after))
         elif one.path.startswith("/sys/"):
-            tasks.append(Task(one.knob, "ansible.builtin.shell", {"cmd": one.command}))
+            tasks.append(PlaybookTask(one.knob, "ansible.builtin.shell", {"cmd": one.command}))
             gone.append(one.knob)
     remarks = [f"Until the next boot only, by a command each: {', '.join(gone)}"] if gone else []
     return Playbook("Linux", "linux", tasks, remarks=remarks)

@@ -29,7 +29,7 @@ Yaml = bool | int | str | list["Yaml"] | dict[str, "Yaml"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PlaybookTask:
     """A task.
 
     Attributes:
@@ -61,7 +61,7 @@ class Playbook:
 
     system: str
     hosts: str
-    tasks: Sequence[Task]
+    tasks: Sequence[PlaybookTask]
     service: str = ""
     remarks: Sequence[str] = field(default_factory=tuple)
 
@@ -86,7 +86,7 @@ class Playbook:
         return [*map(comment, self.remarks), *_said([play])]
 
 
-def sysctl_task(key: str, value: object) -> Task:
+def sysctl_task(key: str, value: object) -> PlaybookTask:
     """A setting of the kernel, now and at each boot.
 
     Raises:
@@ -94,10 +94,10 @@ def sysctl_task(key: str, value: object) -> Task:
     """
     sysctl_line(key, value)
     arguments: dict[str, Yaml] = {"name": key, "value": str(value), "sysctl_file": SYSCTL_FILE}
-    return Task(key, "ansible.posix.sysctl", arguments)
+    return PlaybookTask(key, "ansible.posix.sysctl", arguments)
 
 
-def _task(task: Task, handler: str) -> Yaml:
+def _task(task: PlaybookTask, handler: str) -> Yaml:
     found: dict[str, Yaml] = {"name": task.name, task.module: dict(task.arguments)}
     if task.user is not None:
         found["become_user"] = task.user

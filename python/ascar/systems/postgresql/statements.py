@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ascar.catalogues.postgresql import postgresql
 from ascar.quoting import comment, postgresql_set_word, shell_line, sql_literal, yaml_word
 from ascar.space import ChangeCost
-from ascar.systems.playbook import Playbook, Task
+from ascar.systems.playbook import Playbook, PlaybookTask
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -63,7 +63,7 @@ def _playbook(configuration: Mapping[str, Value]) -> Playbook:
     """A task for each setting, with its value as SHOW writes it, so that a second run changes nothing."""
     known = postgresql()
     tasks = [
-        Task(
+        PlaybookTask(
             name,
             "community.postgresql.postgresql_set",
             {"name": name, "value": postgresql_set_word(known[name].shown(value))},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.redis import redis
 from ascar.quoting import comment, redis_word, shell_line
-from ascar.systems.playbook import Playbook, Task
+from ascar.systems.playbook import Playbook, PlaybookTask
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -71,10 +71,12 @@ def _playbook(settings: list[tuple[RedisSetting, str]]) -> Playbook:
         "marker": "# {mark} ascar",
         "block": "\n".join(lines),
     }
-    tasks = [Task("redis.conf", "ansible.builtin.blockinfile", block, restarts=restarts)]
+    tasks = [PlaybookTask("redis.conf", "ansible.builtin.blockinfile", block, restarts=restarts)]
     if not restarts:
         tasks += [
-            Task(one.name, "community.general.redis", {"command": "config", "name": one.name, "value": text})
+            PlaybookTask(
+                one.name, "community.general.redis", {"command": "config", "name": one.name, "value": text}
+            )
             for one, text in settings
         ]
     return Playbook("Redis", "redis", tasks, service="redis-server")
