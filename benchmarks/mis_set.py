@@ -105,6 +105,7 @@ CASES = {
         ("random_page_cost", "effective_io_concurrency", "jit"),
         {"kind": "postgresql", "memory": "8 GiB"},
         _postgresql("mis_set_sorts.sql", 5, 2),
+        load_s=6,
     ),
     "full pages": MisSet(
         "wal_compression",
