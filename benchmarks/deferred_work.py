@@ -165,7 +165,7 @@ TRAPS = {
     "write-back": _pages(60000, 8, PAIRS),
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
-    "checkpoints": _checkpoints(40, PAIRS),
+    "checkpoints": _checkpoints(20, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
 
