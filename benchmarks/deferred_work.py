@@ -12,6 +12,8 @@ write-back   transactions that change four pages of a file of 1 GiB and make a r
              `vm.dirty_expire_centisecs` of 3 s against 10 min
 log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pages against every 4,000
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
+checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
+             of 30 s against 64 GB and an hour, the ends of what is searched
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
 """
 
@@ -53,24 +55,26 @@ class Trap:
     """Two configurations, of which one puts work off longer.
 
     Attributes:
-        parameter: what they differ in.
-        values: the default's and the other one's value.
+        default: what they differ in, as the default has it.
+        other: the same as the other one has it.
         load_s: length of each load.
         pairs: how many pairs of runs.
         space: the `[space]` table.
         workload: the `[workload]` table.
         iops: the volume's.
-        database: whether it is SQLite on that volume; else the file system itself.
+        server: the kind of the target whose data lies on that volume; None: the file system itself.
+        account: whom the volume belongs to; None: whoever calls.
     """
 
-    parameter: str
-    values: tuple[int, int]
+    default: Mapping[str, int]
+    other: Mapping[str, int]
     load_s: int
     pairs: int
     space: Mapping[str, Any]
     workload: Mapping[str, Any]
     iops: int = 300
-    database: bool = False
+    server: str | None = None
+    account: str | None = None
 
     def study(self, target: Mapping[str, Any]) -> Study:
         """The study, whose budget is not used."""
@@ -92,8 +96,8 @@ class Trap:
 def _pages(other: int, load_s: int, pairs: int) -> Trap:
     name = "vm_dirty_expire_centisecs"
     return Trap(
-        name,
-        (300, other),
+        {name: 300},
+        {name: other},
         load_s,
         pairs,
         {
@@ -109,8 +113,8 @@ def _pages(other: int, load_s: int, pairs: int) -> Trap:
 
 def _log(load_s: int, pairs: int) -> Trap:
     return Trap(
-        "wal_autocheckpoint_pages",
-        (100, 4000),
+        {"wal_autocheckpoint_pages": 100},
+        {"wal_autocheckpoint_pages": 4000},
         load_s,
         pairs,
         {"parameters": {"journal_mode": {"default": "WAL"}}},
@@ -120,15 +124,15 @@ def _log(load_s: int, pairs: int) -> Trap:
             "prepare": [sys.executable, str(HERE / "deferred_log.py"), "{directory}", "fill"],
             "metrics": {"throughput_ops_per_s": "json:throughput_ops_per_s"},
         },
-        database=True,
+        server="sqlite",
     )
 
 
 def _commit(load_s: int, pairs: int) -> Trap:
     name = "ext_commit_interval_s"
     return Trap(
-        name,
-        (5, 60),
+        {name: 5},
+        {name: 60},
         load_s,
         pairs,
         {"preset": "storage-v5", "allow_cost": ["remount"], "allow_weaker": ["durability"]},
@@ -137,10 +141,31 @@ def _commit(load_s: int, pairs: int) -> Trap:
     )
 
 
+def _checkpoints(load_s: int, pairs: int) -> Trap:
+    default = {"max_wal_size": 256, "checkpoint_timeout": 30}
+    most = {"max_wal_size": 65536, "checkpoint_timeout": 3600}
+    return Trap(
+        default,
+        most,
+        load_s,
+        pairs,
+        {
+            "allow_weaker": ["availability"],
+            "tuned": list(default),
+            "parameters": {name: {"default": value} for name, value in default.items()},
+        },
+        {"kind": "pgbench", "script": "simple-update", "scale": 30, "clients": 8},
+        iops=2000,
+        server="postgresql",
+        account="postgres",
+    )
+
+
 TRAPS = {
     "write-back": _pages(60000, 8, PAIRS),
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
+    "checkpoints": _checkpoints(20, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
 
@@ -153,14 +178,15 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
             "image": str(Path(directory) / "image"),
             "iops": trap.iops,
             "file_systems": ["ext4"],
+            "user": trap.account,
         }
-        if not trap.database:
+        if trap.server is None:
             yield {"kind": "localfs", "machine_wide": "settings", **volume}
             return
         with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())
             held.settle()
-            yield {"kind": "sqlite", "directory": str(held.workspace.directory)}
+            yield {"kind": trap.server, "directory": str(held.workspace.directory)}
 
 
 @contextmanager
@@ -206,7 +232,7 @@ def one_pair(trap: Trap, index: int) -> dict[str, Any]:
             if time.monotonic() > deadline_s:
                 raise RuntimeError(f"not done within {_WAIT_S:g} s: {again}")
             try:
-                found[side] = one_run(trap, trap.values[side == "candidate"])
+                found[side] = one_run(trap, trap.other if side == "candidate" else trap.default)
             except Refused as refused:
                 if "is locked by" not in refused.message:
                     raise RuntimeError(refused.message) from refused
@@ -219,8 +245,8 @@ def one_pair(trap: Trap, index: int) -> dict[str, Any]:
     return {**found, **again}
 
 
-def one_run(trap: Trap, value: int) -> dict[str, float]:
-    """A run with a value of the parameter.
+def one_run(trap: Trap, values: Mapping[str, int]) -> dict[str, float]:
+    """A run with values of the parameters.
 
     Raises:
         StageFailed: it failed.
@@ -233,7 +259,7 @@ def one_run(trap: Trap, value: int) -> dict[str, float]:
             History(Path(directory) / "history.sqlite") as history,
             take_up(prepared, history, resume=False, listener=ignore) as campaign,
         ):
-            wanted = campaign.prepared.space.default().replaced(**{trap.parameter: value})
+            wanted = campaign.prepared.space.default().replaced(**values)
             with undisturbed():
                 trial = campaign.attempt(Proposal(wanted, Origin.VERIFICATION), Purpose.VERIFY)
     if trial.score is None:

@@ -6,14 +6,17 @@ import re
 import subprocess
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.errors import InputError
 from ascar.quoting import (
+    ansible_word,
     comment,
     fstab_field,
     mount_option,
+    postgresql_set_word,
     redis_word,
     shell_line,
     shell_word,
@@ -22,7 +25,9 @@ from ascar.quoting import (
     sysctl_line,
     tuned_line,
     udev_assignment,
+    yaml_word,
 )
+from ascar.systems.playbook import Playbook, PlaybookTask
 
 HOSTILE = st.one_of(
     st.text(max_size=20),
@@ -31,6 +36,10 @@ HOSTILE = st.one_of(
     ),
     st.sampled_from(
         ["; touch /x", '", RUN+="/bin/sh', "${f:exec:id}", "exec,suid", "$(id)", "\x1b[2J", "-e"]
+    ),
+    st.sampled_from(["{{ lookup('pipe', 'id') }}", "{% raw %}", "{# x", "'; DROP TABLE x; --", "default"]),
+    st.sampled_from(
+        ["yes", "~", "1e3", "!!python/object:x", "- a: b", "a, b", "|", "\ud800", "\x85", "\ufeff"]
     ),
 )
 
@@ -62,7 +71,10 @@ def test_a_shell_reads_each_word_as_it_was(values):
 def test_every_format_says_one_value_or_refuses(value):
     lines = {
         make: line
-        for make in (shell_word, comment, fstab_field, mount_option, redis_word, sql_word, sql_literal)
+        for make in (
+            *(shell_word, comment, fstab_field, mount_option, redis_word, sql_word, sql_literal),
+            *(yaml_word, ansible_word, postgresql_set_word),
+        )
         if (line := said(make, value)) is not None
     }
     lines |= {
@@ -90,6 +102,16 @@ def test_every_format_says_one_value_or_refuses(value):
         assert quoted is not None
         assert re.sub(r"\$\$|%%", lambda two: two[0][0], quoted[1]) == value
         assert not re.search(r"[$%]", re.sub(r"\$\$|%%", "", quoted[1]))
+    assert (yaml_word in lines) == (not re.search("[\ud800-\udfff]", value))
+    if yaml_word in lines:
+        assert yaml.safe_load(lines[yaml_word]) == value
+    if ansible_word in lines:
+        assert yaml.safe_load(lines[ansible_word]) == value
+        assert not {"{{", "{%", "{#"} & {value[at : at + 2] for at in range(len(value))}
+    if postgresql_set_word in lines:
+        assert lines[postgresql_set_word] == value
+        assert re.fullmatch(r"[\w.+-]+", value, re.ASCII)
+        assert value.lower() != "default"
     if tuned_line in lines:
         assert lines[tuned_line] == f"queue/name={value}"
         assert "$" not in value
@@ -100,3 +122,28 @@ def test_keys_are_keys(key):
     for make in (sysctl_line, udev_assignment, tuned_line):
         with pytest.raises(InputError):
             make(key, "1")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(HOSTILE, min_size=2, max_size=2), HOSTILE)
+def test_a_playbook_says_what_it_was_made_of_or_is_refused(values, name):
+    first, second = values
+    task = PlaybookTask(
+        name, "a.b.c", {"x": first, "n": 3, "flag": True, "list": [second, {"y": first}]}, "postgres", True
+    )
+    lines = said(Playbook("X", "x", [task, task], service=second).lines)
+    if lines is None:
+        assert any(said(ansible_word, value) is None for value in (*values, name))
+        return
+    assert all(line.isprintable() for line in lines)
+    (play,) = yaml.safe_load("\n".join(lines))
+    assert play["tasks"][1] == play["tasks"][0]
+    assert play["tasks"][0] == {
+        "name": name,
+        "a.b.c": {"x": first, "n": 3, "flag": True, "list": [second, {"y": first}]},
+        "become_user": "postgres",
+        "notify": "Restart X",
+    }
+    assert play["handlers"] == [
+        {"name": "Restart X", "ansible.builtin.service": {"name": second, "state": "restarted"}}
+    ]

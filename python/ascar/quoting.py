@@ -19,6 +19,9 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _REDIS_SIGNS = {ord('"'): '\\"', ord("\\"): "\\\\"}
 _SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
+_ALTERED = re.compile(r"[A-Za-z0-9_.+-]+")
+_YAML_SIGNS = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
+_TEMPLATE = re.compile(r"\{[{%#]")
 
 
 def shell_word(value: object) -> str:
@@ -132,17 +135,65 @@ def redis_word(value: object) -> str:
     """A value as redis.conf and redis-cli read it: plain, or between double quotes.
 
     Raises:
-        InputError: it has a NUL, at which both end.
+        InputError: it has a NUL, at which both end, or half of a pair of surrogates that stands for no byte.
     """
     text = str(value)
     if _REDIS_PLAIN.fullmatch(text):
         return text
-    data = _without(text, "redis.conf", lambda sign: sign == "\0").encode("utf-8", "surrogateescape")
+    _without(
+        text, "redis.conf", lambda sign: sign == "\0" or (_is_half(sign) and not "\udc80" <= sign <= "\udcff")
+    )
+    data = text.encode("utf-8", "surrogateescape")
     return '"' + "".join(_REDIS_SIGNS.get(byte) or _redis_sign(byte) for byte in data) + '"'
+
+
+def yaml_word(value: object) -> str:
+    """A string of YAML between double quotes, which no reader takes for a number, a switch or a tag.
+
+    Raises:
+        InputError: it has half of a pair of surrogates, which is no character.
+    """
+    text = _without(str(value), "YAML", _is_half)
+    return '"' + "".join(_YAML_SIGNS.get(sign) or _yaml_sign(sign) for sign in text) + '"'
+
+
+def ansible_word(value: object) -> str:
+    """A string of YAML in a playbook of Ansible, which would fill in templates.
+
+    Raises:
+        InputError: it begins a template, or as `yaml_word`.
+    """
+    text = str(value)
+    if found := _TEMPLATE.search(text):
+        raise _refused(text, "a playbook", f"no {found[0]!r}")
+    return yaml_word(text)
+
+
+def postgresql_set_word(value: object) -> str:
+    """A value as Ansible's module postgresql_set takes it, which puts it between quotes of SQL unchanged.
+
+    Raises:
+        InputError: it would not stay between them, be divided at a comma, or stand for the default.
+    """
+    text = str(value)
+    if not _ALTERED.fullmatch(text) or text.lower() == "default":
+        raise _refused(text, "a playbook for postgresql_set", "letters, digits, '_', '.', '+' and '-'")
+    return text
+
+
+def _is_half(sign: str) -> bool:
+    """Whether it is half of a pair of surrogates, which is no character."""
+    return "\ud800" <= sign <= "\udfff"
 
 
 def _redis_sign(byte: int) -> str:
     return chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}"
+
+
+def _yaml_sign(sign: str) -> str:
+    if sign.isprintable():
+        return sign
+    return f"\\x{ord(sign):02x}" if ord(sign) < 0x100 else f"\\U{ord(sign):08x}"
 
 
 def _without(text: str, where: str, is_bad: Callable[[str], bool]) -> str:

@@ -8,23 +8,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.redis import redis
 from ascar.errors import InputError
 from ascar.history import History
 from ascar.history.record import run_record
 from ascar.results.trial import Purpose, Trial, TrialState
-from ascar.space import Choices, Space, categorical, identifier, integer, preset
+from ascar.space import Choices, Guarantee, Space, categorical, identifier, integer, preset
 from ascar.study import Study
 from ascar.systems import commands_of
 from ascar.systems.catalogue import check_known
 from ascar.systems.sqlite import sqlite_space
 
-SPACES = {"localfs": lambda: preset("storage-v5"), "sqlite": lambda: sqlite_space(exclusive=True)}
+SPACES = {
+    "localfs": lambda: preset("storage-v5"),
+    "sqlite": lambda: sqlite_space(exclusive=True),
+    "postgresql": lambda: all_of(one.parameter() for one in postgresql().values()),
+    "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
+}
 TEXTS = st.one_of(
     st.sampled_from(
         ["none; touch /x", 'none", RUN+="/bin/sh -c id', "none\n", "none,exec", "${f:exec:id}", "no ne"]
     ),
     st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=12),
 )
+
+
+def all_of(parameters):
+    """A space of all settings of a server, whether one is installed or not."""
+    return Space(tuple(parameters), allow_weaker=tuple(Guarantee))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +65,7 @@ def test_an_honest_history_comes_in_and_goes_out(exported, kind):
     assert forms["shell"]
 
 
-@pytest.mark.parametrize("kind", ["localfs", "sqlite"])
+@pytest.mark.parametrize("kind", sorted(SPACES))
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_a_hostile_history_is_refused_or_says_only_what_the_system_has(exported, kind, data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from ascar.catalogues.postgresql import postgresql_of
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
@@ -18,6 +20,7 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.postgresql import PostgreSQL
+from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.testing import TargetContract
@@ -273,19 +276,58 @@ def test_what_an_administrator_is_told(place: str) -> None:
     ]
 
 
-def test_the_statements_work_and_are_read_back_equal(target: PostgreSQL) -> None:
-    target.apply(target.space.default())
-    server = target._server
-    assert server is not None
-    wanted = {"work_mem": 5120, "random_page_cost": 1.5, "wal_compression": "pglz"}
-    configuration = target.space.validate({**target.space.default(), **wanted})
-    lines = target.commands(configuration, tuple(wanted))["alter-system"]
-    server.configure([])
-    for line in lines:
-        server.ask(line)
-    names = "'work_mem', 'random_page_cost', 'wal_compression'"
-    query = f"SELECT setting FROM pg_settings WHERE name IN ({names}) ORDER BY name"
-    deadline_s = time.monotonic() + 60
-    while (found := server.ask(query).split()) != ["1.5", "pglz", "5120"] and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-    assert found == ["1.5", "pglz", "5120"]
+WANTED = {
+    "shared_buffers": 65_536,
+    "work_mem": 5120,
+    "random_page_cost": 1.5,
+    "wal_compression": "pglz",
+    "jit": False,
+    "checkpoint_timeout": 600,
+    "autovacuum_vacuum_cost_delay": 0.3,
+}
+
+
+@pytest.mark.parametrize("form", ["postgresql.conf", "alter-system", "patroni", "ansible"])
+def test_what_is_exported_works_on_a_fresh_server_and_is_read_back_equal(place: str, form: str) -> None:
+    with PostgreSQL({"directory": place, "memory": "1 GiB", "parameters": "wide"}) as target:
+        target.apply(target.space.default())
+        server = target._server
+        assert server is not None
+        configuration = target.space.validate({**target.space.default(), **WANTED})
+        lines = target.commands(configuration, tuple(WANTED))[form]
+        kept: list[str] = []
+        if form == "postgresql.conf":
+            kept = lines
+        elif form == "patroni":
+            kept = as_patroni_writes(lines)
+        else:
+            for statement in lines if form == "alter-system" else as_postgresql_set_states(lines):
+                server.ask(statement)
+        server.stop()
+        server.begin(kept, 60)
+        assert read_back(server.ask(IN_FORCE), configuration, WANTED) == WANTED
+        if (
+            form == "ansible"
+        ):  # what is in force is what the playbook says, so that a second run changes nothing
+            for name, value in settings_of_playbook(lines).items():
+                assert server.ask(f"SHOW {name}").strip() == value
+
+
+def as_patroni_writes(lines: list[str]) -> list[str]:
+    """The lines of postgresql.conf that Patroni makes of its dynamic configuration (write_param)."""
+    parameters = yaml.safe_load("\n".join(lines))["postgresql"]["parameters"]
+    assert all(isinstance(value, str) for value in parameters.values())
+    escaped = {name: re.sub(r"(['\\])", r"\1\1", value) for name, value in parameters.items()}
+    return [f"{name} = '{value}'" for name, value in escaped.items()]
+
+
+def settings_of_playbook(lines: list[str]) -> dict[str, str]:
+    """The arguments of the tasks of postgresql_set."""
+    (play,) = yaml.safe_load("\n".join(lines))
+    tasks = [task["community.postgresql.postgresql_set"] for task in play["tasks"]]
+    return {task["name"]: task["value"] for task in tasks}
+
+
+def as_postgresql_set_states(lines: list[str]) -> list[str]:
+    """The statements of Ansible's module (param_set), which puts values between quotes as they are."""
+    return [f"ALTER SYSTEM SET {name} = '{value}'" for name, value in settings_of_playbook(lines).items()]

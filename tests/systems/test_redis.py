@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -408,21 +409,31 @@ WANTED = {
 }
 
 
-@pytest.mark.parametrize("form", ["redis.conf", "config-set"])
+@pytest.mark.parametrize("form", ["redis.conf", "config-set", "ansible", "ansible, at once"])
 def test_what_is_exported_works_on_a_fresh_server_and_is_read_back_equal(target: Redis, form: str) -> None:
     target.apply(target.space.default())
     server = target._server
     assert server is not None
     configuration = target.space.nearest({**target.space.default(), **WANTED})
-    lines = target.commands(configuration, tuple(WANTED))[form]
-    assert len(lines) == len(WANTED)
-    if form == "redis.conf":
+    lines = target.commands(configuration, tuple(WANTED))[form.partition(",")[0]]
+    if form.startswith("ansible"):
+        (play,) = yaml.safe_load("\n".join(lines))
+        block, *others = play["tasks"]
+        if form == "ansible":
+            lines = block["ansible.builtin.blockinfile"]["block"].splitlines()
+        else:
+            tasks = [task["community.general.redis"] for task in others]
+            for task in tasks:
+                assert server.ask(task["command"], "SET", task["name"], task["value"]) == "OK"
+    if form in ("redis.conf", "ansible"):
+        assert {line.split()[0] for line in lines} == {name.replace("_", "-") for name in WANTED}
         server.stop()
         server.create()
-        server.begin(lines, 60)
-    else:
+        server.begin(["save 60 1", "save 3600 5", *lines], 60)
+    elif form == "config-set":
         said = cli(server, lines)
-        assert said == ["OK"] * len(lines)
+        assert said == ["OK"] * len(lines) == ["OK"] * len(WANTED)
+    server.wait_until_written(time.monotonic() + 60)  # while a log is begun, a server does not end
     told = {name.replace("-", "_"): value for name, value in server.settings().items()}
     by_name = {one.parameter_name: one for one in redis().values()}
     assert {name: by_name[name].value(told[name]) for name in WANTED} == WANTED

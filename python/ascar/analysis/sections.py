@@ -45,6 +45,8 @@ _FORMS = {
     "alter-system": "SQL statements",
     "redis.conf": "redis.conf",
     "config-set": "Statements for redis-cli",
+    "patroni": "Patroni's dynamic configuration",
+    "ansible": "A playbook of Ansible",
 }
 
 

@@ -20,6 +20,9 @@ BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20,
 """The server's units of memory (manual, section 20.1.1)."""
 
 
+_MEMORY = {name: BYTES[name] for name in ("TB", "GB", "MB", "kB", "B")}
+_TIMES_US = {"d": 86_400 * 10**6, "h": 3600 * 10**6, "min": 60 * 10**6, "s": 10**6, "ms": 1000, "us": 1}
+
 VERSION_MIN = 15
 """The oldest version that ascar tunes; PostgreSQL maintains none before it."""
 
@@ -73,6 +76,17 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
         if isinstance(value, str) or (isinstance(value, (int, float)) and value < 0):
             return str(value)  # numbers below zero mean something of their own, which has no unit
         return f"{value}{self.unit}"
+
+    def shown(self, value: object) -> str:
+        """A value as SHOW writes it: in the largest unit that divides it (ShowGUCOption in guc.c)."""
+        if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+            return self.text(value)
+        units = next((units for units in (_MEMORY, _TIMES_US) if self.unit in units), None)
+        if value <= 0 or units is None:
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        amount = round(value * units[self.unit], 6)
+        unit = next((one for one, size in units.items() if amount % size == 0), self.unit)
+        return f"{amount / units[unit]:.15g}{unit}"
 
     def value(self, text: str, unit: str) -> bool | int | float | str:
         """A value from what pg_settings tells: its columns `setting` and `unit`."""

@@ -8,6 +8,7 @@ from ascar.cli.options import As, ConfigurationFile, Form, Json, StudyOrRun, Tri
 EXAMPLES = examples(
     "ascar export mailserver --as shell",
     "ascar export 3 --as sysctl > /etc/sysctl.d/90-ascar.conf",
+    "ascar export 3 --as ansible > postgresql.yml",
     "ascar export 3 --as fstab --trial 17      a trial's configuration instead of the recommended one",
 )
 
@@ -21,8 +22,9 @@ def export(
 ) -> int:
     """Print the recommended configuration as an administrator can use it.
 
-    As shell commands, sysctl.d lines, udev rules, fstab lines or a TuneD profile: what differs from the
-    defaults that the study found; the rest is nobody's choice, and left out. Nothing is run.
+    As shell commands, files of the system (sysctl.d, udev, fstab, TuneD, postgresql.conf, redis.conf),
+    statements, Patroni's dynamic configuration or a playbook of Ansible: what differs from the defaults
+    that the study found; the rest is nobody's choice, and left out. Nothing is run.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run

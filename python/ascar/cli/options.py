@@ -25,6 +25,8 @@ class Form(StrEnum):
     ALTER_SYSTEM = "alter-system"
     REDIS_CONF = "redis.conf"
     CONFIG_SET = "config-set"
+    PATRONI = "patroni"
+    ANSIBLE = "ansible"
 
 
 def _runs(incomplete: str) -> list[str]:
@@ -82,7 +84,10 @@ Plots = Annotated[Path | None, _PLOTS]
 _PLOT_FORMAT = _option("--plot-format", None, "svg|png", "Choose the format of the plots.")
 PlotFormat = Annotated[str, _PLOT_FORMAT]
 _FORM_AS = _option(
-    "--as", None, "FORM", "Choose the form of what is printed: shell, sysctl, udev, fstab or tuned."
+    "--as",
+    None,
+    "FORM",
+    f"Choose the form of what is printed: {', '.join(list(Form)[:-1])} or {list(Form)[-1]}.",
 )
 As = Annotated[Form, _FORM_AS]
 _STRACE = _option(

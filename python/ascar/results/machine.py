@@ -396,6 +396,8 @@ class ExportResult(
         "alter-system",
         "redis.conf",
         "config-set",
+        "patroni",
+        "ansible",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

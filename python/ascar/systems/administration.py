@@ -1,4 +1,4 @@
-"""A storage configuration in an administrator's words: shell, fstab, sysctl.d, udev, TuneD.
+"""A storage configuration in an administrator's words: shell, fstab, sysctl.d, udev, TuneD, Ansible.
 
 Lines name the places that only the administrator knows: /dev/DEVICE and /MOUNTPOINT. They speak of what was
 chosen; everything else is left to mkfs, to the kernel and to what the machine has in force.
@@ -18,16 +18,19 @@ from ascar.quoting import (
     udev_assignment,
 )
 from ascar.space import ChangeCost
+from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.systems.recipe import recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from ascar.space import Configuration, Space
+    from ascar.systems.playbook import Yaml
     from ascar.systems.recipe import Recipe
 
 DEVICE = "/dev/DEVICE"
 MOUNTPOINT = "/MOUNTPOINT"
+UDEV_FILE = "/etc/udev/rules.d/90-ascar.rules"
 MIB = 2**20
 
 # The keeper's mkfs options as mkfs's own words; several with one switch are joined by commas.
@@ -60,7 +63,7 @@ def command_lines(
 
     "shell" makes the file system, mounts it and sets what can be set at once, as far as the chosen parameters
     need it; the other forms make it last: fstab the mount, sysctl and udev the kernel's settings, TuneD those
-    as one profile.
+    as one profile, Ansible all of them, but for the file system, which nothing makes unasked.
 
     Args:
         configuration: valid in `space`.
@@ -72,12 +75,13 @@ def command_lines(
     costs = {space[name].cost for name in chosen if name in configuration}
     return {
         "shell": [*_making(recipe, costs), *_settings(recipe)],
-        "fstab": [_fstab(recipe)] if ChangeCost.REFORMAT_RESTORE in costs or _options(recipe) else [],
+        "fstab": [_fstab(recipe)] if _is_mounted_otherwise(recipe, costs) else [],
         "sysctl": [
             sysctl_line(knob, value) for knob, value in recipe.knobs.items() if knob.startswith("vm.")
         ],
         "udev": _udev(recipe),
         "tuned": _tuned(recipe),
+        "ansible": _playbook(recipe, costs).lines(),
     }
 
 
@@ -135,9 +139,17 @@ def _echo(value: int | str, path: str) -> str:
     return f"{shell_line(['echo', value])} > {shell_word(path)}"
 
 
+def _is_mounted_otherwise(recipe: Recipe, costs: Collection[ChangeCost]) -> bool:
+    return ChangeCost.REFORMAT_RESTORE in costs or bool(_options(recipe))
+
+
+def _check_pass(recipe: Recipe) -> int:
+    """When fsck looks at it at boot (fstab(5), the sixth field)."""
+    return 0 if recipe.fs in ("xfs", "btrfs") else 2
+
+
 def _fstab(recipe: Recipe) -> str:
-    check = 0 if recipe.fs in ("xfs", "btrfs") else 2
-    fields = [DEVICE, MOUNTPOINT, recipe.fs, _options(recipe) or "defaults", 0, check]
+    fields = [DEVICE, MOUNTPOINT, recipe.fs, _options(recipe) or "defaults", 0, _check_pass(recipe)]
     return " ".join(fstab_field(field) for field in fields)
 
 
@@ -179,3 +191,26 @@ def _tuned(recipe: Recipe) -> list[str]:
             *(tuned_line(f"/sys/block/DEVICE/queue/{name}", value) for name, value in queue.items()),
         ]
     return lines
+
+
+def _playbook(recipe: Recipe, costs: Collection[ChangeCost]) -> Playbook:
+    """Lines of sysctl.d, a udev rule, and a line of fstab, which counts from the next mount on."""
+    tasks = [sysctl_task(knob, value) for knob, value in recipe.knobs.items() if knob.startswith("vm.")]
+    if rules := _udev(recipe):
+        content = "".join(f"{rule}\n" for rule in rules)
+        tasks.append(
+            PlaybookTask("udev rule", "ansible.builtin.copy", {"dest": UDEV_FILE, "content": content})
+        )
+    if _is_mounted_otherwise(recipe, costs):
+        mount: dict[str, Yaml] = {
+            "src": DEVICE,
+            "path": MOUNTPOINT,
+            "fstype": recipe.fs,
+            "opts": _options(recipe) or "defaults",
+            "passno": str(_check_pass(recipe)),
+            "state": "present",
+        }
+        tasks.append(PlaybookTask("fstab", "ansible.posix.mount", mount))
+    is_made = ChangeCost.REFORMAT_RESTORE in costs
+    remarks = [f"Make the file system by hand: {_mkfs(recipe)}"] if is_made else []
+    return Playbook("Linux", "linux", tasks, remarks=remarks)

@@ -46,6 +46,7 @@ from ascar.systems.kernel_parameters import (
 )
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import keeper_needs
+from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -263,6 +264,7 @@ class Linux(Target):
             "sysctl": [
                 sysctl_line(one.knob, one.after) for one in wanted if one.path.startswith("/proc/sys/")
             ],
+            "ansible": _playbook(wanted).lines(),
         }
 
     @classmethod
@@ -335,6 +337,20 @@ class Linux(Target):
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
+
+
+def _playbook(settings: Collection[AppliedSetting]) -> Playbook:
+    """A line of sysctl.d where there can be one; for others their commands, which a reboot undoes."""
+    tasks: list[PlaybookTask] = []
+    gone: list[str] = []
+    for one in settings:
+        if one.path.startswith("/proc/sys/"):
+            tasks.append(sysctl_task(one.knob, one.after))
+        elif one.path.startswith("/sys/"):
+            tasks.append(PlaybookTask(one.knob, "ansible.builtin.shell", {"cmd": one.command}))
+            gone.append(one.knob)
+    remarks = [f"Until the next boot only, by a command each: {', '.join(gone)}"] if gone else []
+    return Playbook("Linux", "linux", tasks, remarks=remarks)
 
 
 def _described(node: Node) -> dict[str, Any]:

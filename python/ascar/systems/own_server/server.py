@@ -22,7 +22,7 @@ from ascar.errors import StageFailed
 from ascar.systems.program.foreground import Foreground
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ascar.program.account import Account
     from ascar.systems.keeper import Keeper
@@ -46,6 +46,8 @@ class OwnServer:
 
     def __init__(self, account: Account, place: Path, keeper: Keeper) -> None:
         self.account, self.place = account, place
+        self.admit: Callable[[int], None] | None = None
+        """Puts the filled server, by its process id, into the control group that limits its memory."""
         self._keeper = keeper
         self._process: Foreground | None = None
 
@@ -137,7 +139,8 @@ class OwnServer:
     def _launch(self, argv: Sequence[str], environment: Mapping[str, str], limit_s: float) -> None:
         """Start the server's program, and wait until it answers."""
         words = self.account.run(*argv)
-        self._process = Foreground(words, environment, self.place, self._keeper, _END_S)
+        admit = self.admit if self.saved.exists() else None
+        self._process = Foreground(words, environment, self.place, self._keeper, _END_S, admit=admit)
         begun_s = time.monotonic()
         while not self._answers():
             try:

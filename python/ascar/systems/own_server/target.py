@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 
-from ascar.errors import InputError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.program.account import Account
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
@@ -20,16 +20,18 @@ from ascar.systems.counters import Counters
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.own_server.server import OwnServer
-from ascar.units import parse_size
+from ascar.units import format_size, parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from ascar.space import Configuration
 
 _PATH_BYTES_MAX = 107  # of a socket (unix(7))
 _START_S = 120.0
+MEMORY_LIMIT_BYTES_MIN = 32 << 20
+"""Below, a server hardly starts."""
 
 
 class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +40,10 @@ class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         directory: the directory in which one is made for the server. None: the home of its account.
         parameters: which settings are searched.
-        memory: the memory that the server may come to use. None: three quarters of the machine's.
+        memory: the memory that the server may come to use. None: memory_limit, or three quarters of the
+            machine's.
+        memory_limit: the memory and page cache that the server has once it is filled, as in a container of
+            that size: a control group, which takes root. None: the machine's.
         user: the account that runs the server. None: the caller's, or the package's where root calls.
         version: the major version to run. None: the newest one that is installed.
     """
@@ -46,6 +51,7 @@ class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str | None = None
     parameters: Literal["expert", "wide"] = "expert"
     memory: str | None = None
+    memory_limit: str | None = None
     user: str | None = None
     version: int | None = None
 
@@ -82,9 +88,11 @@ class OwnServerTarget(Target, Generic[S]):
     def __init__(self, keys: ServerKeys) -> None:
         self._keys = keys
         self._account = Account.of(keys.user, self.name, self.account)
-        self._memory_bytes = memory_of(keys.memory)
+        self._limit_bytes = None if keys.memory_limit is None else _limit_of(keys.memory_limit)
+        self._memory_bytes = memory_of(keys.memory, self._limit_bytes)
         self._directory = self._checked_directory(keys.directory)
         self._keeper: Keeper | None = None
+        self._group_keeper: Keeper | None = None
         self._server: S | None = None
         self._counters: Counters | None = None
         self._current: Configuration | None = None
@@ -98,10 +106,11 @@ class OwnServerTarget(Target, Generic[S]):
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        """Make the directory.
+        """Make the directory, and the control group where memory is limited.
 
         Raises:
             StudyError: it cannot be made, or its path is too long for a socket.
+            EnvironmentLacks: memory is limited, and there is no root, or no control groups for memory.
         """
         key = f"target.directory = {str(self._directory)!r}"
         longest = _PATH_BYTES_MAX - len(f"/ascar-12345678/{self.socket}")
@@ -118,6 +127,8 @@ class OwnServerTarget(Target, Generic[S]):
             for path in (place, place / "load"):
                 os.chown(path, self._account.uid, self._account.gid)
             self._server = self._made(place, self._keeper)
+            if self._limit_bytes is not None:
+                self._server.admit = self._limited(self._limit_bytes)
         except BaseException:
             self._close()
             shutil.rmtree(place, ignore_errors=True)
@@ -196,6 +207,7 @@ class OwnServerTarget(Target, Generic[S]):
             **describe_machine(),
             "device": {"name": backing_of(place), "file_system": file_system_of(place)},
             "memory_bytes": self._memory_bytes,
+            **({} if self._limit_bytes is None else {"memory_limit_bytes": self._limit_bytes}),
         }
 
     def _checked_directory(self, given: str | None) -> Path:
@@ -207,10 +219,22 @@ class OwnServerTarget(Target, Generic[S]):
             raise StudyError(f"{key}: is not a directory; make it, or name another in target.directory")
         return path
 
+    def _limited(self, memory_bytes: int) -> Callable[[int], None]:
+        """Make a control group; what puts processes into it."""
+        keeper = self._group_keeper = Keeper(self.kind).start()
+        if keeper.capabilities.cgroup_memory is None:
+            raise EnvironmentLacks(
+                "target.memory_limit: this machine has no control groups for memory; mount them, or leave it "
+                "out and use a load with much more data than the machine has memory"
+            )
+        keeper.cgroup_create(memory_bytes)
+        return keeper.cgroup_add
+
     def _close(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.close()
+        keepers, self._keeper, self._group_keeper = (self._keeper, self._group_keeper), None, None
+        for keeper in keepers:
+            if keeper is not None:
+                keeper.close()
 
     def _entered(self) -> S:
         if self._server is None:
@@ -218,15 +242,29 @@ class OwnServerTarget(Target, Generic[S]):
         return self._server
 
 
-def memory_of(given: str | None) -> int:
-    """The bytes that a server may use; None: three quarters of the machine's.
+def memory_of(given: str | None, limit_bytes: int | None = None) -> int:
+    """The bytes that a server may use; None: all of the limit, or three quarters of the machine's.
 
     Raises:
-        StudyError: it is not a size.
+        StudyError: it is not a size, or above the limit.
     """
     if given is None:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+        return limit_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
     try:
-        return parse_size(given)
+        memory_bytes = parse_size(given)
     except InputError as error:
         raise StudyError(f"target.memory: {error.message}") from None
+    if limit_bytes is not None and memory_bytes > limit_bytes:
+        raise StudyError(f"target.memory = {given!r}: must be at most target.memory_limit")
+    return memory_bytes
+
+
+def _limit_of(given: str) -> int:
+    try:
+        limit_bytes = parse_size(given)
+    except InputError as error:
+        raise StudyError(f"target.memory_limit: {error.message}") from None
+    if limit_bytes < MEMORY_LIMIT_BYTES_MIN:
+        least = format_size(MEMORY_LIMIT_BYTES_MIN)
+        raise StudyError(f"target.memory_limit = {given!r}: must be at least {least}")
+    return limit_bytes

@@ -164,8 +164,8 @@ def check_tunable(session: PsqlSession, facts: ServerFacts) -> None:
     if _count(session, _PATRONI) or _count(session, _PATRONI_FILE):
         raise Refused(
             f"{facts.name}: is managed by Patroni, which has a configuration for all members; tune "
-            "a server of the study's own (leave target.server out), and put the result into `patronictl "
-            "edit-config`"
+            "a server of the study's own (leave target.server out), and give the result of `ascar export "
+            "--as patroni` to `patronictl edit-config --apply`"
         )
     if _count(session, _ALTER_SYSTEM):
         raise Refused(

@@ -5,6 +5,7 @@ kind = "postgresql"
 directory = "/data"        # default: the home of the account that runs the server
 parameters = "expert"      # or "wide": every setting that bears on speed
 memory = "4 GiB"           # default: three quarters of the machine's
+memory_limit = "8 GiB"     # default: none; page cache included
 
 Each trial starts a server of its own on a copy of the data directory as the load's fill left it.
 """
@@ -47,7 +48,10 @@ class PostgreSQLOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
     Attributes:
         directory: the directory in which one is made for the server. None: the home of its account.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
-        memory: the memory that the server may come to use. None: three quarters of the machine's.
+        memory: the memory that the server may come to use. None: memory_limit, or three quarters of the
+            machine's.
+        memory_limit: the memory and page cache that the server has once it is filled, as in a container of
+            that size: a control group, which takes root. None: the machine's.
         user: the account that runs the server. None: the caller's, or "postgres" where root calls.
         version: the major version to run. None: the newest one that is installed.
         max_connections: the connections that the server takes.

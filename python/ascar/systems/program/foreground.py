@@ -21,7 +21,7 @@ from ascar.program.node_binary import find_ascard
 from ascar.program.running import GATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import IO
 
     from ascar.systems.keeper import Keeper
@@ -44,6 +44,7 @@ class Foreground:
         directory: its working directory.
         keeper: a keeper of the user, which ends the program when we are gone.
         end_s: seconds that it has to end before it is killed.
+        admit: puts it, by its process id, into a control group before its first instruction; None: nowhere.
 
     Raises:
         StageFailed: it cannot be started.
@@ -56,6 +57,8 @@ class Foreground:
         directory: Path,
         keeper: Keeper,
         end_s: float,
+        *,
+        admit: Callable[[int], None] | None = None,
     ) -> None:
         self.name = Path(argv[0]).name
         self._keeper, self._end_s = keeper, end_s
@@ -81,6 +84,8 @@ class Foreground:
             called = f"{self.pid}:{began}:{mark}"
             self._ending = [str(find_ascard()), "keeper", "--end", called, "--grace", f"{end_s:g}"]
             keeper.undo_command(self._ending, limit_s=min(60.0, end_s + _LATER_S))
+            if admit is not None:
+                admit(self.pid)
         except BaseException:
             self._process.kill()
             self._process.wait()

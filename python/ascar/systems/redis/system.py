@@ -55,7 +55,9 @@ class RedisOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
         directory: the directory in which one is made for the server. None: the home of its account.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that the server may come to use: half of it for data (maxmemory), the rest for
-            what a fork copies. None: three quarters of the machine's.
+            what a fork copies. None: memory_limit, or three quarters of the machine's.
+        memory_limit: the memory and page cache that the server has once it is filled, as in a container of
+            that size: a control group, which takes root. None: the machine's.
         user: the account that runs the server. None: the caller's, or "redis" where root calls.
         version: the major version to run. None: the one that is installed.
         settings: settings as the server of today has them, by its own names: the default of the study.
