@@ -45,6 +45,8 @@ _FORMS = {
     "alter-system": "SQL statements",
     "redis.conf": "redis.conf",
     "config-set": "Statements for redis-cli",
+    "my.cnf": "my.cnf",
+    "set-global": "Statements for mariadb",
 }
 
 

@@ -25,6 +25,8 @@ class Form(StrEnum):
     ALTER_SYSTEM = "alter-system"
     REDIS_CONF = "redis.conf"
     CONFIG_SET = "config-set"
+    MY_CNF = "my.cnf"
+    SET_GLOBAL = "set-global"
 
 
 def _runs(incomplete: str) -> list[str]:

@@ -269,6 +269,8 @@ class ExportResult(
         "alter-system",
         "redis.conf",
         "config-set",
+        "my.cnf",
+        "set-global",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

@@ -25,6 +25,8 @@ FORMS = (
     "alter-system",
     "redis.conf",
     "config-set",
+    "my.cnf",
+    "set-global",
 )
 
 
