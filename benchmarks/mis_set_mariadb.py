@@ -2,11 +2,11 @@
 
     python -m benchmarks.mis_set_mariadb --budget 15min
 
-The server has a buffer pool of 16 MB and tables of 100 MB, under sysbench's `oltp_read_write` with 8 clients. A
-study of six minutes searches the pool's size among other settings. Then the pool of 16 MB, one of 256 MB, and
-what the study recommends run in turns, each for the length of a trial and charged for what it leaves undone
-(`ascar.charging`). Won back is what the recommended configuration has over the start, of what 256 MB have: from
-the means of all turns, with a 95% interval by the delta method. The goal is 90%.
+The server has a buffer pool of 16 MB and tables of 100 MB, under sysbench's `oltp_read_write` with 8 clients.
+A study of six minutes searches the pool's size among other settings. Then the pool of 16 MB, one of 256 MB,
+and what the study recommends run in turns, each for the length of a trial and charged for what it leaves
+undone (`ascar.charging`). Won back is what the recommended configuration has over the start, of what 256 MB
+have: from the means of all turns, with a 95% interval by the delta method. The goal is 90%.
 """
 
 from __future__ import annotations

@@ -118,7 +118,9 @@ PROOFS = (
         "kill a study of MariaDB",
         20,
         5,
-        ("tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",),
+        (
+            "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
+        ),
     ),
     *FEEDS,
     # Minutes each: last, so that a small budget comes to all others.

@@ -14,6 +14,7 @@ from ascar.quoting import (
     comment,
     fstab_field,
     mount_option,
+    my_cnf_value,
     redis_word,
     shell_line,
     shell_word,
@@ -32,6 +33,18 @@ HOSTILE = st.one_of(
     st.sampled_from(
         ["; touch /x", '", RUN+="/bin/sh', "${f:exec:id}", "exec,suid", "$(id)", "\x1b[2J", "-e"]
     ),
+)
+
+
+MAKERS = (
+    shell_word,
+    comment,
+    fstab_field,
+    mount_option,
+    redis_word,
+    sql_word,
+    sql_literal,
+    my_cnf_value,
 )
 
 
@@ -60,11 +73,7 @@ def test_a_shell_reads_each_word_as_it_was(values):
 @settings(max_examples=400, deadline=None)
 @given(HOSTILE)
 def test_every_format_says_one_value_or_refuses(value):
-    lines = {
-        make: line
-        for make in (shell_word, comment, fstab_field, mount_option, redis_word, sql_word, sql_literal)
-        if (line := said(make, value)) is not None
-    }
+    lines = {make: line for make in MAKERS if (line := said(make, value)) is not None}
     lines |= {
         make: line
         for make in (sysctl_line, udev_assignment, tuned_line)
@@ -76,6 +85,9 @@ def test_every_format_says_one_value_or_refuses(value):
         field = lines[fstab_field]
         assert not set(field) & set(" \t\n#")
         assert re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) == value
+    if my_cnf_value in lines:
+        assert lines[my_cnf_value] == value
+        assert not set(value) & set(" #;=\\'\"`()/*,[]")
     if sql_literal in lines:
         inside = lines[sql_literal][1:-1]
         assert "\\" not in inside

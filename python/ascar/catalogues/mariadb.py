@@ -42,7 +42,7 @@ class MariaSetting(ComparedSetting, frozen=True, kw_only=True):
         """A value as the server writes it: ON, 4096, O_DIRECT."""
         if isinstance(value, bool):
             return "ON" if value else "OFF"
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
     def value(self, text: str) -> bool | int | float | str:
         """A value from what the server or its my.cnf writes; what is none of the kind stays a text."""

@@ -6,6 +6,7 @@ PLACE/mysqld.sock   the socket
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ USER = "root"
 """The user of the server, whom only its account can be: others do not reach the socket."""
 DATABASE = "test"
 _ERROR = "[ERROR] "
+_PROGRAM = re.compile(r"^(?:/\S*/)?(?:mariadbd|mysqld): ")
 
 
 class MariaServer(OwnServer):
@@ -157,7 +159,7 @@ class MariaServer(OwnServer):
         """The first error, for those after it follow from it."""
         for line in said.splitlines():
             if _ERROR in line:
-                return line.partition(_ERROR)[2].removeprefix(f"{self.programs.server}: ")
+                return _PROGRAM.sub("", line.partition(_ERROR)[2])
         return None
 
 

@@ -65,7 +65,9 @@ def mariadb_space(
 
     The memory that the server may come to use has to fit: what it has once, what each of `max_connections`
     has, and a temporary table for each processor, since a statement that builds one keeps it busy. A smaller
-    memory than the server of today may use allows what that may use.
+    memory than the server of today may use allows what that may use. The redo log is no larger than the
+    memory, for the changed pages that it stands for have to be there; and the server keeps no more threads
+    than connections.
 
     Args:
         parameters: "expert" or "wide".
@@ -74,9 +76,6 @@ def mariadb_space(
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
     """
-    chosen = [one for one in known if not one.set_by and (one.expert or parameters == "wide")]
-    made = (one.parameter(given.get(one.name)) for one in chosen)
-    space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))
     today = {one.name: given.get(one.name, one.default) for one in known}
     counts = {
         **dict.fromkeys(_ONCE, 1),
@@ -84,6 +83,11 @@ def mariadb_space(
         "tmp_table_size": os.cpu_count() or 1,
     }
     counts = {name: count for name, count in counts.items() if name in today}
+    most = {name: memory_bytes // count for name, count in counts.items()}
+    most |= {"innodb_log_file_size": memory_bytes, "thread_cache_size": max_connections}
+    chosen = [one for one in known if not one.set_by and (one.expert or parameters == "wide")]
+    made = (_up_to(most.get(one.name), one, today[one.name]).parameter(today[one.name]) for one in chosen)
+    space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))
     stacks_bytes = max_connections * _STACK_BYTES
     used_bytes = stacks_bytes + sum(count * int(today[name]) for name, count in counts.items())
     others_bytes = stacks_bytes + sum(
@@ -96,6 +100,15 @@ def mariadb_space(
         f"{total} <= {max(used_bytes, memory_bytes) - others_bytes}",
         *(f"{lower} <= {upper}" for lower, upper in PAIRS if lower in space and upper in space),
     )
+
+
+def _up_to(most: int | None, one: MariaSetting, today: Given) -> MariaSetting:
+    """A setting whose range ends at a number, or at the value in force where that is greater."""
+    if most is None or not isinstance(today, int):
+        return one
+    low, high = one.search
+    steps = (min(high, max(most, today)) - low) // one.step
+    return replace(one, search=(low, low + max(1, steps) * one.step))
 
 
 def _with_default(one: MariaSetting, text: str) -> MariaSetting:

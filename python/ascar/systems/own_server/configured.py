@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Given = bool | int | float | str
 S = TypeVar("S", bound=OwnServer)
+_DECIMAL = 1e-6
 
 
 class ConfiguredKeys(ServerKeys, frozen=True, forbid_unknown_fields=True):
@@ -128,7 +129,7 @@ class ConfiguredTarget(OwnServerTarget[S]):
             return {}
         told, asked = self._settings(), set(names) & set(self._current)
         return {
-            one.parameter_name: one.value(told[one.name])
+            one.parameter_name: _as_wanted(one.value(told[one.name]), self._current[one.parameter_name])
             for one in self._known.values()
             if one.parameter_name in asked and one.name in told
         }
@@ -161,6 +162,13 @@ class ConfiguredTarget(OwnServerTarget[S]):
             name: after.get(name, default.get(name, self.space[name].default))
             for name in self.space.change(before, after).parameters
         }
+
+
+def _as_wanted(told: Value, wanted: Value) -> Value:
+    """What a server tells, which prints six decimals of a number that is not whole."""
+    if isinstance(wanted, float) and isinstance(told, (int, float)) and abs(told - wanted) <= _DECIMAL:
+        return wanted
+    return told
 
 
 def settings_of_today(
