@@ -70,9 +70,13 @@ class MariaPrograms:
             raise EnvironmentLacks(f"{name} is missing; install the package mariadb-client")
         return found
 
-    def settings(self) -> Mapping[str, str]:
-        """The settings that the server has, with its defaults (`mariadbd --verbose --help`)."""
-        return _settings(str(self.server))
+    def settings(self, max_connections: int) -> Mapping[str, str]:
+        """The settings that the server has, with its own defaults (`mariadbd --verbose --help`).
+
+        Args:
+            max_connections: the connections that it takes, by which it chooses some of them.
+        """
+        return _settings(str(self.server), max_connections)
 
 
 @cache
@@ -88,8 +92,8 @@ def _found(path: str) -> MariaPrograms | None:
 
 
 @cache
-def _settings(server: str) -> Mapping[str, str]:
-    said = _said(server, "--no-defaults", "--verbose", "--help")
+def _settings(server: str, max_connections: int) -> Mapping[str, str]:
+    said = _said(server, "--no-defaults", f"--max-connections={max_connections}", "--verbose", "--help")
     _, _, table = said.partition(_TABLE)
     return {name.replace("-", "_"): default.strip() for name, default in _SETTING.findall(table)}
 

@@ -41,14 +41,17 @@ PAIRS = (
 """Settings of which the server lowers the first to the second, or raises the second to the first."""
 
 
-def settings_here(programs: MariaPrograms, *, binary_log: bool) -> Iterator[MariaSetting]:
+def settings_here(
+    programs: MariaPrograms, max_connections: int, *, binary_log: bool
+) -> Iterator[MariaSetting]:
     """The settings that the installed server has, with its own defaults.
 
     Args:
         programs: the version.
+        max_connections: the connections that the server takes.
         binary_log: whether the server keeps a binary log, without which some have no effect.
     """
-    told = programs.settings()
+    told = programs.settings(max_connections)
     for one in mariadb().values():
         if one.name in told and (binary_log or not one.binary_log):
             yield _with_default(one, told[one.name])

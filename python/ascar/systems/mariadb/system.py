@@ -78,10 +78,10 @@ class MariaDB(ConfiguredTarget[MariaServer]):
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, MariaDBOptions, "target")
-        if not 10 <= self.options.max_connections <= _CONNECTIONS_MAX:
+        given = self.options
+        if not 10 <= given.max_connections <= _CONNECTIONS_MAX:
             raise StudyError(
-                f"target.max_connections = {self.options.max_connections}: "
-                f"must be from 10 to {_CONNECTIONS_MAX}"
+                f"target.max_connections = {given.max_connections}: must be from 10 to {_CONNECTIONS_MAX}"
             )
         self._programs = MariaPrograms.find(self.options.version)
         if self._programs.number < VERSION_MIN:
@@ -89,10 +89,10 @@ class MariaDB(ConfiguredTarget[MariaServer]):
                 f"MariaDB {self._programs.version} is too old; ascar tunes versions from "
                 f"{'.'.join(map(str, VERSION_MIN))} on"
             )
-        known = tuple(settings_here(self._programs, binary_log=self.options.binary_log))
+        known = tuple(settings_here(self._programs, given.max_connections, binary_log=given.binary_log))
         super().__init__(self.options, known)
         self.space = mariadb_space(
-            self.options.parameters, known, self._given, self.options.max_connections, self._memory_bytes
+            given.parameters, known, self._given, given.max_connections, self._memory_bytes
         )
 
     @classmethod
