@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mariadb.toml"
-KILLS = 4
+KILLS = 3
 TEXT = """
 [study]
 name = "shop"
 objective = "maximize throughput_ops_per_s"
-budget = "90 s"
+budget = "60 s"
 [target]
 kind = "mariadb"
 directory = "PLACE"
@@ -38,7 +38,7 @@ rows = 5000
 clients = 4
 [measurement]
 load_min = "1 s"
-load_max = "2 s"
+load_max = "1 s"
 [stop]
 trials = 3
 [verify]

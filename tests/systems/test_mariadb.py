@@ -99,12 +99,6 @@ class TestMariaDBContract(TargetContract):
         return MariaDB(self.options())
 
 
-@pytest.mark.slow
-class TestMariaDBContractWithKeptData(TestMariaDBContract):
-    def options(self) -> dict[str, Any]:
-        return {**super().options(), "data": "kept"}
-
-
 def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:
     rows = (row.split("\t") for row in server_of(working).ask(COLUMNS).splitlines())
     told = {row[0]: row[1:] for row in rows}
