@@ -1,9 +1,9 @@
 """A MariaDB server whose buffer pool is too small: how much of what that costs a study wins back.
 
-    python -m benchmarks.mis_set_mariadb --budget 15min
+    python -m benchmarks.mis_set_mariadb --budget 10min
 
 The server has a buffer pool of 16 MB and tables of 100 MB, under sysbench's `oltp_read_write` with 8 clients.
-A study of six minutes searches the pool's size among other settings. Then the pool of 16 MB, one of 256 MB,
+A study of five minutes searches the pool's size among other settings. Then the pool of 16 MB, one of 256 MB,
 and what the study recommends run in turns, each for the length of a trial and charged for what it leaves
 undone (`ascar.charging`). Won back is what the recommended configuration has over the start, of what 256 MB
 have: from the means of all turns, with a 95% interval by the delta method. The goal is 90%.
@@ -31,7 +31,7 @@ from ascar.study import Study
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-TURNS: Final = 8
+TURNS: Final = 6
 POOL: Final = "innodb_buffer_pool_size"
 WRONG: Final = 16 << 20
 RIGHT: Final = 256 << 20
@@ -45,7 +45,7 @@ def study(directory: str) -> Study:
             "study": {
                 "name": "small-pool",
                 "objective": "maximize throughput_ops_per_s",
-                "budget": "360 s",
+                "budget": "300 s",
                 "seed": 1,
             },
             "target": {
@@ -57,7 +57,7 @@ def study(directory: str) -> Study:
             },
             "workload": {"kind": "sysbench", "tables": 4, "rows": 100_000, "clients": 8},
             "space": {"tuned": list(TUNED)},
-            "measurement": {"load_min": "4 s", "load_max": "8 s"},
+            "measurement": {"load_min": "3 s", "load_max": "5 s"},
         }
     )
 
@@ -71,16 +71,10 @@ def below() -> Generator[str]:
 
 
 def tuned() -> dict[str, Any]:
-    """What the study comes to.
-
-    Raises:
-        RuntimeError: it recommends nothing.
-    """
+    """What the study comes to; what is not proven is not recommended, so that the start stays."""
     begun_s = time.monotonic()
     with below() as folder, History(Path(folder) / "history.sqlite") as history:
         outcome = ascar.tune(study(folder), history=history, progress=False)
-    if outcome.recommended is None:
-        raise RuntimeError(f"the study recommends nothing: {outcome.verdict}")
     return {
         "recommended": dict(outcome.recommended),
         "verdict": outcome.verdict.kind,
@@ -121,7 +115,7 @@ def in_turns(recommended: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Carry out what is missing, and print the table."""
-    benchmark = Benchmark.from_arguments(__doc__ or "", "15min")
+    benchmark = Benchmark.from_arguments(__doc__ or "", "10min")
     end_s = time.monotonic() + benchmark.budget_s
     found = benchmark.run([Piece("study", tuned)]).get("study")
     if found is None:
