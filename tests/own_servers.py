@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.postgresql import VERSION_MIN
+from ascar.catalogues import mariadb, postgresql
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
+from ascar.program.mariadb import MariaPrograms
 from ascar.program.postgresql import Programs
 
 if TYPE_CHECKING:
@@ -26,7 +28,21 @@ def postgresql_installed() -> bool:
     """Whether a server that ascar tunes is there, and has an account."""
     try:
         postgresql_account()
-        return Programs.find().major >= VERSION_MIN
+        return Programs.find().major >= postgresql.VERSION_MIN
+    except EnvironmentLacks:
+        return False
+
+
+def mariadb_account() -> Account:
+    """Whom MariaDB runs as."""
+    return Account.of(None, "MariaDB", "mysql")
+
+
+def mariadb_installed() -> bool:
+    """Whether a server that ascar tunes is there, with its load, and has an account."""
+    try:
+        mariadb_account()
+        return MariaPrograms.find().number >= mariadb.VERSION_MIN and shutil.which("sysbench") is not None
     except EnvironmentLacks:
         return False
 

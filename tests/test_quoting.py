@@ -16,6 +16,7 @@ from ascar.quoting import (
     comment,
     fstab_field,
     mount_option,
+    my_cnf_value,
     postgresql_set_word,
     redis_word,
     shell_line,
@@ -44,6 +45,21 @@ HOSTILE = st.one_of(
 )
 
 
+MAKERS = (
+    shell_word,
+    comment,
+    fstab_field,
+    mount_option,
+    redis_word,
+    sql_word,
+    sql_literal,
+    my_cnf_value,
+    yaml_word,
+    ansible_word,
+    postgresql_set_word,
+)
+
+
 def said(make, *values):
     """What a function makes; None where it refuses, in one line."""
     try:
@@ -69,14 +85,7 @@ def test_a_shell_reads_each_word_as_it_was(values):
 @settings(max_examples=400, deadline=None)
 @given(HOSTILE)
 def test_every_format_says_one_value_or_refuses(value):
-    lines = {
-        make: line
-        for make in (
-            *(shell_word, comment, fstab_field, mount_option, redis_word, sql_word, sql_literal),
-            *(yaml_word, ansible_word, postgresql_set_word),
-        )
-        if (line := said(make, value)) is not None
-    }
+    lines = {make: line for make in MAKERS if (line := said(make, value)) is not None}
     lines |= {
         make: line
         for make in (sysctl_line, udev_assignment, tuned_line)
@@ -88,6 +97,9 @@ def test_every_format_says_one_value_or_refuses(value):
         field = lines[fstab_field]
         assert not set(field) & set(" \t\n#")
         assert re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) == value
+    if my_cnf_value in lines:
+        assert lines[my_cnf_value] == value
+        assert not set(value) & set(" #;=\\'\"`()/*,[]")
     if sql_literal in lines:
         inside = lines[sql_literal][1:-1]
         assert "\\" not in inside

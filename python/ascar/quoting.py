@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _REDIS_SIGNS = {ord('"'): '\\"', ord("\\"): "\\\\"}
+_MY_CNF_VALUE = re.compile(r"-?[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
 _SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
 _ALTERED = re.compile(r"[A-Za-z0-9_.+-]+")
 _YAML_SIGNS = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
@@ -118,6 +119,17 @@ def sql_word(value: object) -> str:
     """
     if not _SQL_WORD.fullmatch(str(value)):
         raise _refused(str(value), "a pragma", "letters, digits and '_'")
+    return str(value)
+
+
+def my_cnf_value(value: object) -> str:
+    """A value of my.cnf, and a number or a name of SQL, that needs no quotes: 4096, 0.5, O_DIRECT.
+
+    Raises:
+        InputError: it would need them.
+    """
+    if not _MY_CNF_VALUE.fullmatch(str(value)):
+        raise _refused(str(value), "my.cnf", "letters, digits, '_', and '.' or '-' between them")
     return str(value)
 
 

@@ -45,6 +45,7 @@ OPTIONS: Mapping[str, str] = {
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
     "postgresql": 'directory = "/var/tmp"',
     "redis": 'directory = "/var/tmp"',
+    "mariadb": 'directory = "/var/tmp"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -68,6 +69,7 @@ METRICS: Mapping[str, str] = {
     "sqlite": "throughput_ops_per_s",
     "postgresql": "throughput_ops_per_s",
     "redis": "throughput_ops_per_s",
+    "mariadb": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -77,6 +79,8 @@ LOADS: Mapping[str, str] = {
     "linux": ECHO,
     "postgresql": '[workload]\nkind = "pgbench"\nscale = 1\n[space]\ntuned = ["jit"]\n',
     "redis": '[workload]\nkind = "redis-benchmark"\nkeys = 1000\n[space]\ntuned = ["hz"]\n',
+    "mariadb": '[workload]\nkind = "sysbench"\ntables = 1\nrows = 1000\n'
+    '[space]\ntuned = ["innodb_flush_neighbors"]\n',
     "program": ECHO,
 }
 

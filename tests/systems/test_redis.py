@@ -28,7 +28,6 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.adapter import Adapter
-from ascar.systems.existing.process import pid_is_alive
 from ascar.systems.keeper import Keeper
 from ascar.systems.redis import Redis
 from ascar.systems.redis.persistence import LogRule, snapshot_cycle_s
@@ -260,9 +259,7 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     os.kill(server._process.pid, signal.SIGSEGV)  # type: ignore[union-attr]
     with pytest.raises(StageFailed):
         load.run(target.workspace, PACE)
-    deadline_s = time.monotonic() + 60  # it writes a report of its crash first
-    while pid_is_alive(server._process.pid) and time.monotonic() < deadline_s:  # type: ignore[union-attr]
-        time.sleep(0.05)
+    server._process._process.wait(60)  # type: ignore[union-attr]  # it writes a report of its crash first
     with pytest.raises(StageFailed, match="was killed by signal|exited with"):
         target.health(5)
     target.apply(default)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
+from ascar.space.parameter import identifier
 
 if TYPE_CHECKING:
     from ascar.space.parameter import Traits
@@ -64,3 +65,82 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if self.kind == "integer":
             return integer(name, (int(low), int(high)), step=self.step, log=self.log, **traits)
         return floating(name, (low, high), log=self.log, **traits)
+
+
+class ComparedSetting(ServerSetting, frozen=True, kw_only=True):
+    """A setting whose values promise more or less than the one that is in force today, whichever that is.
+
+    Attributes:
+        context: when a change takes effect: at once, for new connections, or with a new start.
+        guarantees: what a weaker value promises less of.
+        weakest_first: the values by how much they promise, as the server writes them; those that are not
+            listed promise most.
+        weakens: which numbers promise less than the one in force.
+        weakest_special: a number that promises least, wherever it stands.
+        when: the condition under which it has an effect.
+        set_by: what sets it instead of a search: a key of `[target]`, or the setting's own name where only
+            the server of today says it.
+    """
+
+    context: Literal["dynamic", "connection", "restart"]
+    guarantees: tuple[str, ...] = ()
+    weakest_first: tuple[str, ...] = ()
+    weakens: Literal["", "above", "below"] = ""
+    weakest_special: str = ""
+    when: str = ""
+    set_by: str = ""
+
+    @property
+    def parameter_name(self) -> str:
+        """The name in a study, whose formulas know no hyphen."""
+        return identifier(self.name)
+
+    @property
+    def cost(self) -> ChangeCost:
+        """The cost of a change; applications that have to connect anew are as good as started again."""
+        return ChangeCost.DYN_APP if self.context == "dynamic" else ChangeCost.APP_RESTART
+
+    def text(self, value: object) -> str:
+        """A value as the server writes it."""
+        raise NotImplementedError
+
+    def value(self, text: str) -> bool | int | float | str:
+        """A value from what the server writes; what is none of the kind stays a text."""
+        raise NotImplementedError
+
+    def parameter(self, default: bool | int | float | str | None = None) -> Parameter:
+        """The setting as a parameter of a space.
+
+        Args:
+            default: the value in force where nobody chose another; None: the server's own.
+
+        Raises:
+            SpaceError: the setting cannot have that value.
+        """
+        value = self.default if default is None else default
+        return self.built(
+            self.parameter_name,
+            {
+                "default": value,
+                "cost": self.cost,
+                "weaker": self._weaker(value),
+                "when": self.when,
+                "unit": self.unit,
+                "description": self.what,
+                "native": self.name,
+            },
+        )
+
+    def _weaker(self, default: bool | float | str) -> dict[object, list[str]]:
+        """The values that promise less than a default, and what they promise less of."""
+        named, text = list(self.guarantees), self.text(default)
+        if self.weakest_first:
+            first = self.weakest_first
+            below = first[: first.index(text)] if text in first else first
+            return {self.value(one): named for one in below}
+        if not self.weakens or text == self.weakest_special:
+            return {}
+        found: dict[object, list[str]] = {f"{'>' if self.weakens == 'above' else '<'}{text}": named}
+        if self.weakest_special:
+            found[int(self.weakest_special)] = named
+        return found

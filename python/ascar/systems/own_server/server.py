@@ -61,6 +61,16 @@ class OwnServer:
         """The copy that trials start from; it is there once `save` was called."""
         return self.place / "saved"
 
+    @property
+    def folder(self) -> Path:
+        """The directory of the server's programs."""
+        raise NotImplementedError
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """The variables by which a load finds the server."""
+        raise NotImplementedError
+
     def create(self) -> None:
         """Make an empty directory of data.
 
@@ -154,6 +164,37 @@ class OwnServer:
                 self.stop()
                 raise StageFailed("change", f"the {self.name} server does not answer after {limit_s:g} s")
             time.sleep(_LOOK_S)
+
+    def _asked(self, argv: Sequence[str], statement: str, limit_s: float) -> str:
+        """What a client of the server prints of a statement.
+
+        Args:
+            argv: the client's program and its arguments, the statement among them.
+            statement: the statement, for people.
+            limit_s: seconds that it may take.
+
+        Raises:
+            StageFailed: the server refuses it, or does not answer in time.
+        """
+        words = self.account.run(*argv)
+        try:
+            done = subprocess.run(
+                words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place
+            )
+        except subprocess.TimeoutExpired:
+            problem = f"the {self.name} server does not answer within {limit_s:g} s: {statement[:80]}"
+            raise StageFailed("program", problem) from None
+        if done.returncode != 0:
+            raise StageFailed("program", f"{self.name}: {last_line(done.stderr)}", done.stderr)
+        return done.stdout
+
+    def _make(self, path: Path) -> None:
+        """Make a directory of the server's account."""
+        try:
+            path.mkdir()
+            self._give(path)
+        except OSError as error:
+            raise StageFailed("change", f"{path}: {error.strerror}") from error
 
     def _write(self, path: Path, text: str) -> None:
         """Write a file of the server's account."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -15,12 +16,13 @@ from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.program.account import Account
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
-from ascar.systems import Starter, Target
-from ascar.systems.counters import Counters
+from ascar.systems import Sample, Starter, Target
+from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
 from ascar.systems.own_server.server import OwnServer
 from ascar.units import format_size, parse_size
+from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,16 +31,20 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
 
 _PATH_BYTES_MAX = 107  # of a socket (unix(7))
-_START_S = 120.0
 MEMORY_LIMIT_BYTES_MIN = 32 << 20
 """Below, a server hardly starts."""
+_DIRECTORY = Path("/var/tmp")  # noqa: S108 - what is made in it has a name that nobody knows
+"""Where a server of an account without a home is made."""
+START_S = 120.0
+"""Seconds in which a server has to answer."""
 
 
 class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of `[target]` that every server of a study's own has; kinds say what they mean for them.
 
     Attributes:
-        directory: the directory in which one is made for the server. None: the home of its account.
+        directory: the directory in which one is made for the server. None: the home of its account, or
+            /var/tmp where it has none.
         parameters: which settings are searched.
         memory: the memory that the server may come to use. None: memory_limit, or three quarters of the
             machine's.
@@ -62,8 +68,8 @@ S = TypeVar("S", bound=OwnServer)
 class OwnServerTarget(Target, Generic[S]):
     """What such targets do alike.
 
-    A kind names its server and its account, and says how a server is made (`_made`) and which lines of its
-    configuration file stand for a configuration (`_lines`).
+    A kind names its server and its account, and says how a server is made (`_made`), which lines of its
+    configuration file stand for a configuration (`_lines`), and what it tells of itself (`_told`).
 
     Args:
         keys: the checked keys of `[target]`.
@@ -81,6 +87,9 @@ class OwnServerTarget(Target, Generic[S]):
     """The account that packages make for the server."""
     socket: ClassVar[str]
     """The name of the socket."""
+
+    told: ClassVar[frozenset[str]]
+    """The names of the counters and gauges that the server tells."""
 
     changes_while_working = frozenset({ChangeCost.DYN_APP})
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'})
@@ -103,6 +112,14 @@ class OwnServerTarget(Target, Generic[S]):
 
     def _lines(self, configuration: Configuration) -> Sequence[str]:
         """The lines of the server's configuration file."""
+        raise NotImplementedError
+
+    def _told(self) -> Sample:
+        """What the server tells of itself.
+
+        Raises:
+            StageFailed: it does not answer.
+        """
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -168,7 +185,7 @@ class OwnServerTarget(Target, Generic[S]):
         else:
             server.create()
         steps["data"], start_s = time.monotonic() - start_s, time.monotonic()
-        server.begin(self._lines(configuration), _START_S)
+        server.begin(self._lines(configuration), START_S)
         steps["start"] = time.monotonic() - start_s
         self._current = configuration
         return Change.of(self.space.change(before or {}, configuration), steps, filled=filled)
@@ -186,7 +203,7 @@ class OwnServerTarget(Target, Generic[S]):
         server.stop()
         server.save()
         server.load()
-        server.begin(self._lines(self._current), _START_S)
+        server.begin(self._lines(self._current), START_S)
         return {"save data": time.monotonic() - start_s}
 
     def health(self, limit_s: float) -> None:
@@ -198,6 +215,29 @@ class OwnServerTarget(Target, Generic[S]):
         server = self._entered()
         server.check_alive()
         server.ping(max(1.0, limit_s))
+
+    def sample(self) -> Sample:
+        """What the server tells of itself, and the traffic of the disk.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        assert self._counters is not None, "counters are those of the disk that entering finds"
+        told = self._told()
+        return replace(told, counters={**self._counters.read(), **told.counters})
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The names of those counters and gauges."""
+        return counter_names(("device",)) | self.told
+
+    @property
+    def workspace(self) -> Workspace:
+        """A directory for the load, which finds the server by variables, and the server's own programs."""
+        server = self._entered()
+        path = os.pathsep.join((str(server.folder), os.environ.get("PATH", os.defpath)))
+        environment = {**server.reached, "PATH": path}
+        return Workspace(server.place / "load", user=self._account.name, environment=environment)
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
@@ -211,12 +251,14 @@ class OwnServerTarget(Target, Generic[S]):
         }
 
     def _checked_directory(self, given: str | None) -> Path:
-        path = self._account.home if given is None else Path(given).expanduser().absolute()
-        if given is not None and (not given or "\0" in given):
+        if given is None:
+            home = self._account.home
+            return home if os.path.isdir(home) else _DIRECTORY  # noqa: PTH112 - False where it may not be looked at
+        if not given or "\0" in given:
             raise StudyError(f"target.directory = {given!r}: must be a path")
+        path = Path(given).expanduser().absolute()
         if not os.path.isdir(path):  # noqa: PTH112 - False where it may not even be looked at
-            key = f"target.directory = {given!r}" if given is not None else f"{path}, the home of the account"
-            raise StudyError(f"{key}: is not a directory; make it, or name another in target.directory")
+            raise StudyError(f"target.directory = {given!r}: is not a directory; make it, or name another")
         return path
 
     def _limited(self, memory_bytes: int) -> Callable[[int], None]:

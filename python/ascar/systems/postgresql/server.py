@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
-from ascar.systems.own_server.server import OwnServer, last_line
+from ascar.systems.own_server.server import OwnServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ascar.program.account import Account
@@ -41,6 +40,16 @@ class PostgresServer(OwnServer):
     ) -> None:
         super().__init__(account, place, keeper)
         self.programs, self._options = programs, options
+
+    @property
+    def folder(self) -> Path:
+        """The directory of the server's programs."""
+        return self.programs.folder
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """The variables of libpq (manual, section 34.15)."""
+        return {"PGHOST": str(self.place), "PGPORT": "5432", "PGUSER": ROLE, "PGDATABASE": DATABASE}
 
     def create(self) -> None:
         """Make an empty data directory.
@@ -91,17 +100,9 @@ class PostgresServer(OwnServer):
         Raises:
             StageFailed: the server refuses it, or does not answer in time.
         """
-        argv = self.account.run(self.programs.path("psql"), *self._connection(), "-c", statement)
-        try:
-            done = subprocess.run(
-                argv, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place
-            )
-        except subprocess.TimeoutExpired:
-            problem = f"the PostgreSQL server does not answer within {limit_s:g} s: {statement[:80]}"
-            raise StageFailed("program", problem) from None
-        if done.returncode != 0:
-            raise StageFailed("program", f"PostgreSQL: {last_line(done.stderr)}", done.stderr)
-        return done.stdout
+        return self._asked(
+            [self.programs.path("psql"), *self._connection(), "-c", statement], statement, limit_s
+        )
 
     def _connection(self) -> list[str]:
         return [

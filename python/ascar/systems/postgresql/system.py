@@ -2,7 +2,7 @@
 
 [target]
 kind = "postgresql"
-directory = "/data"        # default: the home of the account that runs the server
+directory = "/data"        # default: the home of the account that runs the server, or /var/tmp
 parameters = "expert"      # or "wide": every setting that bears on speed
 memory = "4 GiB"           # default: three quarters of the machine's
 memory_limit = "8 GiB"     # default: none; page cache included
@@ -12,7 +12,6 @@ Each trial starts a server of its own on a copy of the data directory as the loa
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.postgresql import VERSION_MIN, postgresql
@@ -22,14 +21,12 @@ from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample, Starter
 from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.counters import counter_names
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
-from ascar.systems.postgresql.server import DATABASE, ROLE, SOCKET, PostgresServer
+from ascar.systems.postgresql.server import SOCKET, PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.systems.postgresql.statements import forms_of, settings_of
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +43,8 @@ class PostgreSQLOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
     """`[target]` of kind "postgresql".
 
     Attributes:
-        directory: the directory in which one is made for the server. None: the home of its account.
+        directory: the directory in which one is made for the server. None: the home of its account, or
+            /var/tmp where it has none.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that the server may come to use. None: memory_limit, or three quarters of the
             machine's.
@@ -72,6 +70,7 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     """
 
     name, kind, account, socket = "PostgreSQL", "postgresql", "postgres", SOCKET
+    told = frozenset(statistics.COUNTERS)
     default_workload: str | None = "pgbench"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
@@ -112,21 +111,11 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
             return {}
         return read_back(self._entered().ask(IN_FORCE), self._current, names)
 
-    def sample(self) -> Sample:
-        """The server's cumulative statistics, the traffic of the disk, and the log since the last checkpoint.
-
-        Raises:
-            StageFailed: the server does not answer.
-        """
-        assert self._counters is not None, "counters are those of the disk that entering finds"
-        server = self._entered()
-        told, pending_bytes = statistics.counters_of(server.ask(statistics.query(self._programs.major)))
-        return Sample({**self._counters.read(), **told}, deferred={statistics.DEFERRED: pending_bytes})
-
-    @property
-    def sampled(self) -> frozenset[str]:
-        """The names of those counters."""
-        return counter_names(("device",)) | set(statistics.COUNTERS)
+    def _told(self) -> Sample:
+        """The server's cumulative statistics, and the log since the last checkpoint."""
+        query = statistics.query(self._programs.major)
+        told, pending_bytes = statistics.counters_of(self._entered().ask(query))
+        return Sample(told, deferred={statistics.DEFERRED: pending_bytes})
 
     def drain(self, limit_s: float) -> None:
         """Make a checkpoint.
@@ -139,14 +128,6 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The time between checkpoints."""
         return statistics.checkpoint_cycle_s(configuration, metrics)
-
-    @property
-    def workspace(self) -> Workspace:
-        """A directory for the load, which finds the server by libpq's variables (manual, section 34.15)."""
-        place = self._entered().place
-        reached = {"PGHOST": str(place), "PGPORT": "5432", "PGUSER": ROLE, "PGDATABASE": DATABASE}
-        path = os.pathsep.join((str(self._programs.folder), os.environ.get("PATH", os.defpath)))
-        return Workspace(place / "load", user=self._account.name, environment={**reached, "PATH": path})
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

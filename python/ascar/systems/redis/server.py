@@ -20,7 +20,7 @@ from ascar.systems.redis.persistence import BUSY
 from ascar.systems.redis.protocol import RefusedCommand, Reply, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ascar.program.account import Account
@@ -61,6 +61,16 @@ class RedisServer(OwnServer):
         super().__init__(account, place, keeper)
         self.programs, self._fixed = programs, fixed
         self.socket = place / SOCKET
+
+    @property
+    def folder(self) -> Path:
+        """The directory of the server's programs."""
+        return self.programs.server.parent
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """The path of the socket; Redis' own programs know no variable for it."""
+        return {"REDIS_SOCKET": str(self.socket)}
 
     def create(self) -> None:
         """Make an empty directory of data."""
@@ -212,10 +222,3 @@ class RedisServer(OwnServer):
                 return f"{line.removeprefix(_REFUSED).strip()}: {lines[at + 1]}"
         warnings = [line.partition(_WARNING)[2] for line in lines if _WARNING in line]
         return warnings[-1] if warnings else None
-
-    def _make(self, path: Path) -> None:
-        try:
-            path.mkdir()
-            self._give(path)
-        except OSError as error:
-            raise StageFailed("change", f"{path}: {error.strerror}") from error

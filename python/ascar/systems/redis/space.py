@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.errors import SpaceError, StudyError
+from ascar.errors import SpaceError
 from ascar.space import Guarantee, Space
-from ascar.space.parameter import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from ascar.catalogues.redis import RedisSetting
     from ascar.program.redis import RedisPrograms
     from ascar.space import Parameter
+    from ascar.systems.own_server import Given
 
 LEAVES_SOMETHING: Mapping[str, str] = {
     "appendonly": "a log is made, or ends",
@@ -28,8 +28,6 @@ LEAVES_SOMETHING: Mapping[str, str] = {
     "slowlog-log-slower-than": "entries replace those of the administrator",
 }
 """Settings that a study of a server in use never changes, for what is left of a trial."""
-
-Given = bool | int | float | str
 
 
 def redis_space(
@@ -104,31 +102,6 @@ def _as_found(one: RedisSetting, text: str) -> Parameter | None:
         return None
     outside = {**one.special, text: "the value that the study found"}
     return replace(setting, special=outside).parameter(value)
-
-
-def checked(settings: Mapping[str, Given], programs: RedisPrograms) -> dict[str, Given]:
-    """What a study says of its server's settings, by the server's names.
-
-    Raises:
-        StudyError: the list has no such setting, the study may not set it, or it cannot have that value.
-    """
-    named = {identifier(name): one for name, one in programs.settings().items()}
-    found: dict[str, Given] = {}
-    for given, value in settings.items():
-        key = f"target.settings.{given[:60]}"
-        one = named.get(identifier(given))
-        if one is None:
-            raise StudyError(
-                f"{key}: must be a setting that the wide space has: {', '.join(programs.settings())}"
-            )
-        if one.set_by.startswith("target."):
-            raise StudyError(f"{key}: must be left out; set {one.set_by} instead")
-        try:
-            wanted = one.value(str(value)) if isinstance(value, str) or one.kind == "choice" else value
-            found[one.name] = one.parameter(wanted).default
-        except SpaceError as error:
-            raise StudyError(f"{key} = {value!r}: {error.message}") from None
-    return found
 
 
 def _is_searched(one: RedisSetting, parameters: str) -> bool:

@@ -2,7 +2,7 @@
 
 [target]
 kind = "redis"
-directory = "/data"        # default: the home of the account that runs the server
+directory = "/data"        # default: the home of the account that runs the server, or /var/tmp
 parameters = "expert"      # or "wide": every setting that bears on speed
 memory = "1 GiB"           # default: three quarters of the machine's
 settings = { appendonly = "yes" }      # how your server runs today: what the study starts from
@@ -12,35 +12,28 @@ Each trial starts a server of its own on the data as the load's fill left it.
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any, Literal
-
-import msgspec
 
 from ascar.catalogues.redis import redis
 from ascar.errors import EnvironmentLacks
 from ascar.program.redis import RedisPrograms
 from ascar.results.machine import Need
-from ascar.results.trial import Change
-from ascar.space import ChangeCost
 from ascar.study import convert
 from ascar.systems import Sample, Starter
-from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.counters import counter_names
-from ascar.systems.own_server import OwnServerTarget, ServerKeys
+from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.systems.redis.counters import COUNTERS, GAUGES, counters_of, gauges_of, number
 from ascar.systems.redis.persistence import CHANGES, LOG_BYTES, LogRule, cycle_s, deferred_of
 from ascar.systems.redis.server import SOCKET, RedisServer
-from ascar.systems.redis.space import Given, checked, redis_space
+from ascar.systems.redis.space import redis_space
 from ascar.systems.redis.statements import forms_of, named, settings_of
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.space import Configuration, Value
+    from ascar.catalogues.redis import RedisSetting
+    from ascar.space import Configuration
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
@@ -48,11 +41,12 @@ _VERSION_MIN = "7.0"
 _WRITE_S = 600.0
 
 
-class RedisOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
+class RedisOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
     """`[target]` of kind "redis".
 
     Attributes:
-        directory: the directory in which one is made for the server. None: the home of its account.
+        directory: the directory in which one is made for the server. None: the home of its account, or
+            /var/tmp where it has none.
         parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that the server may come to use: half of it for data (maxmemory), the rest for
             what a fork copies. None: memory_limit, or three quarters of the machine's.
@@ -66,12 +60,10 @@ class RedisOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
             left ("kept"), where CONFIG SET does without a new start.
     """
 
-    settings: dict[str, Given] = msgspec.field(default_factory=dict[str, Given])
     flavour: Literal["redis", "valkey"] | None = None
-    data: Literal["same", "kept"] = "same"
 
 
-class Redis(OwnServerTarget[RedisServer]):
+class Redis(ConfiguredTarget[RedisServer]):
     """A Redis or Valkey server of the study's own.
 
     Args:
@@ -83,22 +75,21 @@ class Redis(OwnServerTarget[RedisServer]):
     """
 
     name, kind, account, socket = "Redis", "redis", "redis", SOCKET
+    told = COUNTERS | GAUGES
     default_workload: str | None = "redis-benchmark"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")
-        super().__init__(self.options)
         self._programs = RedisPrograms.find(self.options.version, self.options.flavour)
         if not self._programs.has(_VERSION_MIN):
             raise EnvironmentLacks(
                 f"Redis {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
             )
-        self._given = checked(self.options.settings, self._programs)
+        super().__init__(self.options, self._programs.settings().values())
         self.space = redis_space(self.options.parameters, self._programs, self._given, self._memory_bytes)
         percent = float(self._before("auto-aof-rewrite-percentage"))
         self._rule = LogRule(percent, float(self._before("auto-aof-rewrite-min-size")))
-        self._afresh = False
 
     @classmethod
     def variant(cls, options: Mapping[str, Any]) -> type[System]:
@@ -110,41 +101,17 @@ class Redis(OwnServerTarget[RedisServer]):
         return ExistingRedis
 
     @classmethod
-    def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A session changes a server that works: by CONFIG SET, on the data that is there."""
-        return {"data": "kept", **options}
+    def listed(cls) -> Iterable[RedisSetting]:
+        """Every setting of the list, whether the installed version has it or not."""
+        return redis().values()
 
-    @property
-    def reuses_state(self) -> bool:
-        """Whether a trial starts on the data that the one before left."""
-        return self.options.data == "kept"
-
-    def start_afresh(self) -> None:
-        """Start the next trial on the data that the fill left all the same."""
-        self._afresh = True
-
-    def apply(self, configuration: Configuration) -> Change:
-        """Put a configuration in force: by a new start on the same data, or by CONFIG SET where data is kept.
-
-        Raises:
-            StageFailed: the server refuses it.
-        """
-        server, before = self._entered(), self._current
-        afresh, self._afresh = self._afresh, False
-        if not self.reuses_state or afresh or before is None:
-            return super().apply(configuration)
-        start_s = time.monotonic()
-        self._current = None
-        if self.space.change(before, configuration).cost is ChangeCost.APP_RESTART:
-            server.snapshot()
-            server.stop()
-            server.begin_log()
-            server.begin(self._lines(configuration), _WRITE_S)
-        else:
-            self._set(before, configuration)
-        self._current = configuration
-        steps = {"change": time.monotonic() - start_s}
-        return Change.of(self.space.change(before or {}, configuration), steps, filled=True)
+    def _start_again(self, configuration: Configuration) -> None:
+        """Start the server again on the data that it has, which it writes first."""
+        server = self._entered()
+        server.snapshot()
+        server.stop()
+        server.begin_log()
+        server.begin(self._lines(configuration), _WRITE_S)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill, keep the data, and start on a copy of it as all later trials do.
@@ -157,37 +124,10 @@ class Redis(OwnServerTarget[RedisServer]):
             server.snapshot()
         return super().settle()
 
-    def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """What CONFIG GET says is in force.
-
-        Raises:
-            StageFailed: the server does not answer.
-        """
-        if self._current is None:
-            return {}
-        told = self._entered().settings()
-        wanted = {one.parameter_name: one for one in redis().values() if one.name in told}
-        return {
-            name: wanted[name].value(told[wanted[name].name])
-            for name in names
-            if name in wanted and name in self._current
-        }
-
-    def sample(self) -> Sample:
-        """INFO's totals and memory, the traffic of the disk, and the work that persistence has put off.
-
-        Raises:
-            StageFailed: the server does not answer.
-        """
-        assert self._counters is not None, "counters are those of the disk that entering finds"
+    def _told(self) -> Sample:
+        """INFO's totals and memory, and the work that persistence has put off."""
         fields = self._entered().info()
-        counters = {**self._counters.read(), **counters_of(fields)}
-        return Sample(counters, gauges_of(fields), deferred=deferred_of(fields, self._save()))
-
-    @property
-    def sampled(self) -> frozenset[str]:
-        """The names of those counters and gauges."""
-        return counter_names(("device",)) | COUNTERS | GAUGES
+        return Sample(counters_of(fields), gauges_of(fields), deferred=deferred_of(fields, self._save()))
 
     def drain(self, limit_s: float) -> None:
         """Write a snapshot, and rewrite the log as often as the rule of the server of today comes to.
@@ -217,33 +157,13 @@ class Redis(OwnServerTarget[RedisServer]):
         changes_per_s = metrics.get(f"deferred_{CHANGES}", 0.0) / load_s
         return cycle_s(in_force, self._rule, metrics, changes_per_s)
 
-    @property
-    def workspace(self) -> Workspace:
-        """A directory for the load, which finds the server by REDIS_SOCKET."""
-        server = self._entered()
-        reached = {"REDIS_SOCKET": str(server.socket)}
-        path = os.pathsep.join((str(self._programs.server.parent), os.environ.get("PATH", os.defpath)))
-        return Workspace(
-            server.place / "load", user=self._account.name, environment={**reached, "PATH": path}
-        )
-
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
-        return {
-            **super().describe(),
-            self._programs.flavour: self._programs.version,
-            "settings": {name: str(value) for name, value in self._given.items()},
-            "data": self.options.data,
-        }
+        return {**super().describe(), self._programs.flavour: self._programs.version}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The lines of redis.conf, CONFIG SET, and the commands that give these."""
         return forms_of(configuration, chosen)
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list, whether the installed version has it or not."""
-        return catalogue_of(one.parameter() for one in redis().values())
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
@@ -265,30 +185,19 @@ class Redis(OwnServerTarget[RedisServer]):
         return RedisServer(self._programs, self._account, place, keeper, fixed)
 
     def _lines(self, configuration: Configuration) -> Sequence[str]:
-        searched = set(self.space.names)
-        others = {
-            redis()[name].parameter_name: value
-            for name, value in self._given.items()
-            if redis()[name].parameter_name not in searched
-        }
-        return settings_of({**others, **configuration})
+        return settings_of(self._whole(configuration))
+
+    def _settings(self) -> Mapping[str, str]:
+        return self._entered().settings()
 
     def _set(self, before: Configuration, after: Configuration) -> None:
         """Change what differs by one CONFIG SET, which takes all or nothing."""
-        default = self.space.default()
-        told = {
-            name: after.get(name, default.get(name, self.space[name].default))
-            for name in self.space.change(before, after).parameters
-        }
-        words = [word for one, text in named(told) for word in (one.name, text)]
+        words = [word for one, text in named(self._changed(before, after)) for word in (one.name, text)]
         server = self._entered()
         if words:
             server.ask("CONFIG", "SET", *words)
             # A log that was switched on begins with a copy of all data.
             server.wait_until_written(time.monotonic() + _WRITE_S)
-
-    def _before(self, name: str) -> Given:
-        return self._given.get(name, self._programs.settings()[name].default)
 
     def _save(self) -> str:
         default = self._before("save")

@@ -1,0 +1,106 @@
+"""Where the programs of MariaDB are, and which settings its server has."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.errors import EnvironmentLacks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/local/sbin")
+"""Where packages put the server, beside the search path."""
+_VERSION = re.compile(r"Ver (\d+)\.(\d+)\.(\d+)-MariaDB")
+_SETTING = re.compile(r"^([a-z][a-z0-9-]*) +(.*)$", re.MULTILINE)
+_TABLE = "Variables (--variable-name=value)"
+
+
+@dataclass(frozen=True, slots=True)
+class MariaPrograms:
+    """The programs of one version.
+
+    Attributes:
+        server: the path of the server.
+        version: the version as the server says it, such as "10.11.6".
+    """
+
+    server: Path
+    version: str
+
+    @classmethod
+    def find(cls, version: int | None = None) -> MariaPrograms:
+        """The programs of a major version; None: of the one that is installed.
+
+        Raises:
+            EnvironmentLacks: there are none.
+        """
+        found = _found(os.pathsep.join((os.environ.get("PATH", os.defpath), *_FOLDERS)))
+        if found is None:
+            raise EnvironmentLacks("MariaDB is not installed; install the package mariadb-server")
+        if version not in (None, found.number[0]):
+            raise EnvironmentLacks(
+                f"target.version = {version}: must be one of the versions that are installed: "
+                f"{found.number[0]} ({found.version})"
+            )
+        return found
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Major and minor version."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def path(self, name: str) -> str:
+        """Another program, such as "mariadb".
+
+        Raises:
+            EnvironmentLacks: it is missing.
+        """
+        beside = os.pathsep.join((str(self.server.parent), os.environ.get("PATH", os.defpath)))
+        found = shutil.which(name, path=beside)
+        if found is None:
+            raise EnvironmentLacks(f"{name} is missing; install the package mariadb-client")
+        return found
+
+    def settings(self, max_connections: int) -> Mapping[str, str]:
+        """The settings that the server has, with its own defaults (`mariadbd --verbose --help`).
+
+        Args:
+            max_connections: the connections that it takes, by which it chooses some of them.
+        """
+        return _settings(str(self.server), max_connections)
+
+
+@cache
+def _found(path: str) -> MariaPrograms | None:
+    """The programs on a search path."""
+    for name in ("mariadbd", "mysqld"):
+        server = shutil.which(name, path=path)
+        said = "" if server is None else _said(server, "--version")
+        version = _VERSION.search(said)
+        if server is not None and version is not None:
+            return MariaPrograms(Path(server), ".".join(version.groups()))
+    return None
+
+
+@cache
+def _settings(server: str, max_connections: int) -> Mapping[str, str]:
+    said = _said(server, "--no-defaults", f"--max-connections={max_connections}", "--verbose", "--help")
+    _, _, table = said.partition(_TABLE)
+    return {name.replace("-", "_"): default.strip() for name, default in _SETTING.findall(table)}
+
+
+def _said(*words: str) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout

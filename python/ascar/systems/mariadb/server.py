@@ -1,0 +1,169 @@
+"""A MariaDB server of a study's own: a directory of data, an option file, the command-line client.
+
+PLACE/my.cnf        the settings of the next start; no other option file is read
+PLACE/mysqld.sock   the socket
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ascar.errors import StageFailed
+from ascar.systems.own_server.server import OwnServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ascar.program.account import Account
+    from ascar.program.mariadb import MariaPrograms
+    from ascar.systems.keeper import Keeper
+
+SOCKET = "mysqld.sock"
+USER = "root"
+"""The user of the server, whom only its account can be: others do not reach the socket."""
+DATABASE = "test"
+_ERROR = "[ERROR] "
+_PROGRAM = re.compile(r"^(?:/\S*/)?(?:mariadbd|mysqld): ")
+
+
+class MariaServer(OwnServer):
+    """The server; nothing runs until `begin`.
+
+    Args:
+        programs: the version to run.
+        account: whom it runs as.
+        place: the directory, which exists and belongs to the account.
+        keeper: a keeper of the user.
+        fixed: lines of the option file that no configuration overrides.
+    """
+
+    name = "MariaDB"
+
+    def __init__(
+        self,
+        programs: MariaPrograms,
+        account: Account,
+        place: Path,
+        keeper: Keeper,
+        fixed: Sequence[str] = (),
+    ) -> None:
+        super().__init__(account, place, keeper)
+        self.programs, self._fixed = programs, fixed
+        self.socket = place / SOCKET
+
+    @property
+    def folder(self) -> Path:
+        """The directory of the server's programs."""
+        return self.programs.server.parent
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """The variable of the client library for its socket, and whom to connect as."""
+        return {"MYSQL_UNIX_PORT": str(self.socket), "MARIADB_USER": USER, "MARIADB_DATABASE": DATABASE}
+
+    def create(self) -> None:
+        """Make an empty directory of data, with a database for the load.
+
+        Raises:
+            StageFailed: mariadb-install-db fails.
+        """
+        self._remove(self.data)
+        self._make(self.data)
+        install = self.programs.path("mariadb-install-db")
+        options = ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-log-bin"]
+        self._run([install, "--no-defaults", f"--datadir={self.data}", *options])
+
+    def begin(self, lines: Sequence[str], limit_s: float) -> None:
+        """Start the server with lines of its option file, and wait until it answers.
+
+        Raises:
+            StageFailed: it does not start, e.g. since it refuses a setting; with its last words.
+        """
+        # Pages that an earlier server had in memory are not read at the start: trials begin alike.
+        fixed = [
+            *self._fixed,
+            "skip_networking",
+            f"datadir = {self.data}",
+            f"socket = {self.socket}",
+            f"pid_file = {self.place / 'mysqld.pid'}",
+            "innodb_buffer_pool_load_at_startup = OFF",
+            "innodb_buffer_pool_dump_at_shutdown = OFF",
+        ]
+        path = self.place / "my.cnf"
+        self._write(path, "".join(f"{line}\n" for line in ["[mysqld]", *lines, *fixed]))
+        self._launch([str(self.programs.server), f"--defaults-file={path}"], {"LC_ALL": "C"}, limit_s)
+
+    def ping(self, limit_s: float) -> None:
+        """See that the server answers.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        self.ask("SELECT 1", limit_s)
+
+    def ask(self, statement: str, limit_s: float = 60.0) -> str:
+        """The answer to a statement: rows a line, columns apart by a tab.
+
+        Raises:
+            StageFailed: the server refuses it, or does not answer in time.
+        """
+        client = [self.programs.path("mariadb"), "--no-defaults", "--batch", "--skip-column-names"]
+        reached = [f"--socket={self.socket}", f"--user={USER}", f"--database={DATABASE}"]
+        argv = [*client, *reached, "-e", statement]
+        return self._asked(argv, statement, limit_s)
+
+    def settings(self) -> dict[str, str]:
+        """The values in force.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return pairs_of(self.ask("SHOW GLOBAL VARIABLES"))
+
+    def status(self) -> dict[str, str]:
+        """The server's status variables.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return pairs_of(self.ask("SHOW GLOBAL STATUS"))
+
+    def catch_up(self, limit_s: float) -> None:
+        """Do all work that InnoDB has put off: first the removal of old versions, which changes pages itself.
+
+        Raises:
+            StageFailed: it takes longer.
+        """
+        begun_s = time.monotonic()
+        self.ask("SET GLOBAL innodb_max_purge_lag_wait = 0", limit_s)
+        self.ask("SET GLOBAL innodb_log_checkpoint_now = ON", limit_s - (time.monotonic() - begun_s))
+
+    def _shut_down(self) -> None:
+        """Ask it to end; its process is then waited for."""
+        with suppress(StageFailed):  # the connection ends with the server
+            self.ask("SHUTDOWN")
+
+    def _answers(self) -> bool:
+        if not self.socket.exists():
+            return False
+        with suppress(StageFailed):
+            self.ask("SELECT 1", 5.0)
+            return True
+        return False
+
+    def _reason(self, said: str) -> str | None:
+        """The first error, for those after it follow from it."""
+        for line in said.splitlines():
+            if _ERROR in line:
+                return _PROGRAM.sub("", line.partition(_ERROR)[2])
+        return None
+
+
+def pairs_of(rows: str) -> dict[str, str]:
+    """Names and values of rows with two columns."""
+    pairs = (row.partition("\t") for row in rows.splitlines())
+    return {name: value for name, mark, value in pairs if mark}
