@@ -90,6 +90,7 @@ def test_check_prints_commands_and_rights_before_anything_is_confirmed(
     assert server.get("hz") == "20"
 
 
+@pytest.mark.slow
 def test_check_and_tune_leave_the_server_and_its_file_as_they_were(
     ascar: Callable[..., Any], server: LiveRedis, study: Path
 ) -> None:

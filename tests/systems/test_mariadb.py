@@ -125,6 +125,7 @@ def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:
     assert compared >= 100
 
 
+@pytest.mark.slow
 def test_the_server_takes_both_ends_of_each_range_and_every_word_as_they_are(working: MariaDB) -> None:
     server, space = server_of(working), working.space
     for name, setting in mariadb().items():

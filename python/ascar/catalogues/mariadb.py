@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ascar import typed
-from ascar.catalogues.server_setting import ComparedSetting
+from ascar.catalogues.server_setting import RankedSetting
 
 VERSION_MIN = (10, 11)
 """The oldest version that ascar tunes."""
@@ -29,7 +29,7 @@ _SIZE = re.compile(r"([0-9]+)([KMGT])", re.IGNORECASE)
 _SUFFIXES = "KMGT"
 
 
-class MariaSetting(ComparedSetting, frozen=True, kw_only=True):
+class MariaSetting(RankedSetting, frozen=True, kw_only=True):
     """A setting of the server; see `mariadb.toml`.
 
     Attributes:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ascar import typed
-from ascar.catalogues.server_setting import ComparedSetting
+from ascar.catalogues.server_setting import RankedSetting
 
 _VALKEY_APART = (8, 0)
 """The first version of Valkey that differs from Redis 7.2."""
@@ -32,7 +32,7 @@ class ValkeyDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dynamic_from: str = ""
 
 
-class RedisSetting(ComparedSetting, frozen=True, kw_only=True):
+class RedisSetting(RankedSetting, frozen=True, kw_only=True):
     """A setting of the server; see `redis.toml`.
 
     Attributes:

@@ -67,7 +67,7 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         return floating(name, (low, high), log=self.log, **traits)
 
 
-class ComparedSetting(ServerSetting, frozen=True, kw_only=True):
+class RankedSetting(ServerSetting, frozen=True, kw_only=True):
     """A setting whose values promise more or less than the one that is in force today, whichever that is.
 
     Attributes:

@@ -22,7 +22,7 @@ from ascar.systems.own_server.target import START_S, OwnServerTarget, ServerKeys
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from ascar.catalogues.server_setting import ComparedSetting
+    from ascar.catalogues.server_setting import RankedSetting
     from ascar.space import Configuration, Value
     from ascar.systems.catalogue import KnownParameter
 
@@ -59,7 +59,7 @@ class ConfiguredTarget(OwnServerTarget[S]):
         EnvironmentLacks: the package's account is missing.
     """
 
-    def __init__(self, keys: ConfiguredKeys, known: Iterable[ComparedSetting]) -> None:
+    def __init__(self, keys: ConfiguredKeys, known: Iterable[RankedSetting]) -> None:
         super().__init__(keys)
         self._data = keys.data
         self._known = {one.name: one for one in known}
@@ -67,7 +67,7 @@ class ConfiguredTarget(OwnServerTarget[S]):
         self._afresh = False
 
     @classmethod
-    def listed(cls) -> Iterable[ComparedSetting]:
+    def listed(cls) -> Iterable[RankedSetting]:
         """Every setting of the kind's list, whether the installed version has it or not."""
         raise NotImplementedError
 
@@ -171,9 +171,7 @@ def _as_wanted(told: Value, wanted: Value) -> Value:
     return told
 
 
-def settings_of_today(
-    settings: Mapping[str, Given], known: Mapping[str, ComparedSetting]
-) -> dict[str, Given]:
+def settings_of_today(settings: Mapping[str, Given], known: Mapping[str, RankedSetting]) -> dict[str, Given]:
     """What a study says of its server's settings, by the server's names.
 
     Args:
