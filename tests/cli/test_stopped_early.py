@@ -52,3 +52,17 @@ def test_the_command_reports_what_is_proven_and_exits_with_3(ascar, tmp_path, si
     shown = ascar("history", "show", str(document["run_id"]), "--json")
     assert json.loads(shown.out)["outcome"]["recommended"] == document["recommended"]
     monkeypatch.undo()
+
+
+def test_a_comparison_that_is_interrupted_names_the_command_that_goes_on(ascar, tmp_path, monkeypatch):
+    study = tmp_path / "study.toml"
+    study.write_text(HELPS_TOGETHER)
+    run = json.loads(ascar("tune", study, "--json").out)["run_id"]
+
+    def interrupted(self, proposal, purpose, **options):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Campaign, "attempt", interrupted)
+    done = ascar("verify", run, "--trial", "3", "--against", "2")
+    assert done.status == 130
+    assert f"go on with `ascar verify {run} --trial 3 --against 2`" in done.err

@@ -27,6 +27,9 @@ class Interrupted(Exception):  # named for what happened
 def resumable(command: str) -> Generator[None]:
     """Tell whoever interrupts what is inside how to go on.
 
+    Args:
+        command: the command that goes on, without `ascar`.
+
     Raises:
         Interrupted: in place of KeyboardInterrupt, once everything inside has been left.
         StoppedEarly: something was proven until then, which is to be told.
@@ -39,8 +42,7 @@ def resumable(command: str) -> Generator[None]:
         if isinstance(interrupt, StoppedEarly):
             raise
         raise Interrupted(
-            "interrupted; everything was put back, completed trials are kept; "
-            f"go on with `ascar {command} --resume`"
+            f"interrupted; everything was put back, completed trials are kept; go on with `ascar {command}`"
         ) from None
 
 

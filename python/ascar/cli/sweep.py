@@ -68,7 +68,7 @@ def sweep(
     if out is not None:
         suffix_of(out)
     with History() as history:
-        with resumable(f"sweep {study}"), showing(wanted.objective, quiet=quiet) as listener:
+        with resumable(f"sweep {study} --resume"), showing(wanted.objective, quiet=quiet) as listener:
             outcome = run_loop(wanted, history, plan, resume=resume, listener=listener)
         if out is not None:
             history.export([outcome.run_id], out)

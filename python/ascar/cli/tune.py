@@ -50,7 +50,7 @@ def tune(
 
     with History() as history:
         try:
-            with resumable(f"tune {study}"), showing(wanted.objective, quiet=quiet) as listener:
+            with resumable(f"tune {study} --resume"), showing(wanted.objective, quiet=quiet) as listener:
                 outcome = run_loop(
                     wanted,
                     history,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ascar.cli.epilog import examples
@@ -71,7 +72,11 @@ def verify(
             study = study_of_run(found, budget, confirmed)
         candidate = compared_configuration(found, trial, configuration)
         reference = reference_trial(found, against)
-        with resumable(f"verify {run}"), showing(study.objective, quiet=quiet) as listener:
+        compared = {"--trial": trial, "--configuration": configuration}
+        named = {**compared, "--against": None if reference is None else against}
+        words = [word for name, value in named.items() if value is not None for word in (name, str(value))]
+        same = shlex.join(["verify", str(run), *words])
+        with resumable(same), showing(study.objective, quiet=quiet) as listener:
             outcome = run_comparison(
                 study,
                 history,
