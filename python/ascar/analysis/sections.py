@@ -47,6 +47,8 @@ _FORMS = {
     "config-set": "Statements for redis-cli",
     "patroni": "Patroni's dynamic configuration",
     "ansible": "A playbook of Ansible",
+    "my.cnf": "my.cnf",
+    "set-global": "Statements for mariadb",
 }
 
 

@@ -27,6 +27,8 @@ class Form(StrEnum):
     CONFIG_SET = "config-set"
     PATRONI = "patroni"
     ANSIBLE = "ansible"
+    MY_CNF = "my.cnf"
+    SET_GLOBAL = "set-global"
 
 
 def _runs(incomplete: str) -> list[str]:

@@ -398,6 +398,8 @@ class ExportResult(
         "config-set",
         "patroni",
         "ansible",
+        "my.cnf",
+        "set-global",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

@@ -27,6 +27,8 @@ FORMS = (
     "config-set",
     "patroni",
     "ansible",
+    "my.cnf",
+    "set-global",
 )
 
 
