@@ -13,6 +13,7 @@ full pages   PostgreSQL, updates of random rows soon after a checkpoint, on a vo
              writes a second of at most 16 KiB each: `wal_compression` off; lz4 is right
 buffers      PostgreSQL in 256 MiB of memory, look-ups in data of 640 MB: `shared_buffers` of 16 MB; 128 MB
 lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,536, so that each is a list; 128
+pool         MariaDB, `oltp_read_write` on tables of 100 MB: `innodb_buffer_pool_size` of 16 MB; 256 MB
 """
 
 from __future__ import annotations
@@ -137,6 +138,16 @@ CASES = {
         {"kind": "redis-benchmark", "mix": "hashes", "keys": 1_000_000, "value_bytes": 20, "pipeline": 8},
         load_s=3,
         budget_s=180,
+    ),
+    "pool": MisSet(
+        "innodb_buffer_pool_size",
+        16 << 20,
+        256 << 20,
+        ("innodb_io_capacity", "innodb_flush_neighbors", "table_open_cache", "sort_buffer_size"),
+        {"kind": "mariadb", "memory": "1 GiB", "max_connections": 50},
+        {"kind": "sysbench", "tables": 4, "rows": 100_000, "clients": 8},
+        load_s=5,
+        budget_s=300,
     ),
 }
 

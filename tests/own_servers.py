@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +19,8 @@ from ascar.program.mariadb import MariaPrograms
 from ascar.program.postgresql import Programs
 
 if TYPE_CHECKING:
+    import random
+    import signal
     from collections.abc import Generator
 
 
@@ -66,3 +71,31 @@ def running(place: str, program: str) -> list[str]:
         if place in words and program in words:
             found.append(words)
     return found
+
+
+def nothing_is_left(place: Path, program: str) -> bool:
+    """Whether the place becomes as it was within two minutes: no server, no file."""
+    deadline_s = time.monotonic() + 120
+    while (list(place.iterdir()) or running(str(place), program)) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    return not list(place.iterdir()) and not running(str(place), program)
+
+
+@contextmanager
+def small_volume(place: Path, size: str) -> Generator[Path]:
+    """A file system of a size below the place, which every account may write to."""
+    small = place / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=777", "tmpfs", str(small)], check=True)
+    try:
+        yield small
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def end_at_a_moment(study: Path, chance: random.Random, longest_s: float, number: signal.Signals) -> None:
+    """Begin a study, and end it by a signal within so many seconds."""
+    words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        time.sleep(chance.uniform(0.5, longest_s))
+        process.send_signal(number)

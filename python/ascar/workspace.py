@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,18 @@ class Workspace:
     user: str | None = None
     admit: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def reaching(variables: Mapping[str, str], folder: Path | None) -> dict[str, str]:
+    """The environment of a load that finds a server, and the server's own programs.
+
+    Args:
+        variables: those by which it finds the server.
+        folder: the directory of the server's programs; None: they are not here.
+    """
+    if folder is None:
+        return dict(variables)
+    return {**variables, "PATH": os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from own_servers import mariadb_account, mariadb_installed, running, server_place
+from own_servers import (
+    end_at_a_moment,
+    mariadb_account,
+    mariadb_installed,
+    nothing_is_left,
+    server_place,
+    small_volume,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,14 +68,6 @@ def study(place: Path, tmp_path: Path) -> Path:
     return path
 
 
-def nothing_is_left(place: Path) -> bool:
-    """Whether the place becomes as it was: no server, no file."""
-    deadline_s = time.monotonic() + 120
-    while (list(place.iterdir()) or running(str(place), "mariadb")) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    return not list(place.iterdir()) and not running(str(place), "mariadb")
-
-
 @pytest.mark.slow
 def test_it_is_tuned_and_exported_and_nothing_is_left(
     ascar: Callable[..., Any], place: Path, study: Path
@@ -79,7 +75,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
     tuned = ascar("tune", study, "--json")
     assert tuned.status in {0, 3}, tuned.err
     assert tuned.document["counts"]["complete"] >= 2
-    assert nothing_is_left(place)
+    assert nothing_is_left(place, "mariadb")
     assert set(tuned.document["best"]["configuration"]) >= {"innodb_io_capacity", "sort_buffer_size"}
     for form in ("my.cnf", "set-global"):
         exported = ascar("export", "shop", "--as", form, "--json").document
@@ -92,10 +88,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
 def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_on(
     ascar: Callable[..., Any], place: Path, tmp_path: Path
 ) -> None:
-    small = place / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=330m,mode=777", "tmpfs", str(small)], check=True)
-    try:
+    with small_volume(place, "330m") as small:
         text = TEXT.replace("PLACE", str(small)).replace("trials = 3", "trials = 4")
         text = text.replace("tuned = [", 'allow_weaker = ["availability"]\ntuned = ["innodb_log_file_size", ')
         study = tmp_path / "shop.toml"
@@ -105,9 +98,7 @@ def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_o
         assert tuned.document["counts"]["failed"] >= 1, tuned.err
         assert tuned.document["counts"]["complete"] >= 2, tuned.err
         assert "does not start" in tuned.err
-        assert nothing_is_left(small)
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+        assert nothing_is_left(small, "mariadb")
 
 
 @pytest.mark.slow
@@ -116,14 +107,9 @@ def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
 ) -> None:
     chance = random.Random(seed)
     for turn in range(KILLS):
-        with subprocess.Popen(
-            [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            time.sleep(chance.uniform(0.5, 15.0))
-            process.send_signal(signal.SIGINT if turn == 0 else signal.SIGKILL)
-        assert nothing_is_left(place), turn
+        number = signal.SIGINT if turn == 0 else signal.SIGKILL
+        end_at_a_moment(study, chance, 15.0, number)
+        assert nothing_is_left(place, "mariadb"), turn
 
 
 def test_init_writes_a_study_for_both_loops(ascar: Callable[..., Any]) -> None:

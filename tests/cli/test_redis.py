@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +14,7 @@ from ascar.program.account import Account
 from ascar.program.redis import RedisPrograms
 from ascar.systems.redis import Redis
 from ascar.workloads import LoadTiming, open_workload
-from own_servers import server_place
+from own_servers import end_at_a_moment, nothing_is_left, server_place, small_volume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,27 +66,6 @@ def study(place: Path, tmp_path: Path) -> Path:
     return path
 
 
-def servers(place: Path) -> list[str]:
-    """The command lines of servers that run in the place."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().decode("utf-8", "replace")
-        except OSError:
-            continue
-        if words.startswith(("/usr/bin/redis-server", "redis-server")) and str(place) in words:
-            found.append(words)
-    return found
-
-
-def nothing_is_left(place: Path) -> bool:
-    """Whether the place becomes as it was: no server, no file."""
-    deadline_s = time.monotonic() + 120
-    while (list(place.iterdir()) or servers(place)) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    return not list(place.iterdir()) and not servers(place)
-
-
 @pytest.mark.slow
 def test_it_is_tuned_and_exported_and_nothing_is_left(
     ascar: Callable[..., Any], place: Path, study: Path
@@ -97,7 +73,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
     tuned = ascar("tune", study, "--json")
     assert tuned.status in {0, 3}, tuned.err
     assert tuned.document["counts"]["complete"] >= 2
-    assert nothing_is_left(place)
+    assert nothing_is_left(place, "redis-server")
     assert set(tuned.document["best"]["configuration"]) >= {"hz", "appendonly"}
     for form in ("redis.conf", "config-set"):
         exported = ascar("export", "cache", "--as", form, "--json").document
@@ -110,10 +86,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
 def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_on(
     ascar: Callable[..., Any], place: Path, tmp_path: Path
 ) -> None:
-    small = place / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=777", "tmpfs", str(small)], check=True)
-    try:
+    with small_volume(place, "2m") as small:
         text = TEXT.replace("PLACE", str(small)).replace('appendonly = "yes"', 'save = ""')
         text = text.replace('tuned = ["hz"', 'tuned = ["appendonly", "hz"').replace(
             "trials = 4", "trials = 6"
@@ -125,9 +98,7 @@ def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_o
         assert tuned.document["counts"]["failed"] >= 1, tuned.err
         assert tuned.document["counts"]["complete"] >= 3, tuned.err
         assert "No space left on device" in tuned.err
-        assert nothing_is_left(small)
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+        assert nothing_is_left(small, "redis-server")
 
 
 @pytest.mark.slow
@@ -136,14 +107,9 @@ def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
 ) -> None:
     chance = random.Random(seed)
     for turn in range(KILLS):
-        with subprocess.Popen(
-            [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            time.sleep(chance.uniform(0.5, 12.0))
-            process.send_signal(signal.SIGINT if turn == 0 else signal.SIGKILL)
-        assert nothing_is_left(place), turn
+        number = signal.SIGINT if turn == 0 else signal.SIGKILL
+        end_at_a_moment(study, chance, 12.0, number)
+        assert nothing_is_left(place, "redis-server"), turn
 
 
 @pytest.mark.slow

@@ -53,6 +53,11 @@ class MariaPrograms:
         return found
 
     @property
+    def folder(self) -> Path:
+        """The directory of the programs."""
+        return self.server.parent
+
+    @property
     def number(self) -> tuple[int, int]:
         """Major and minor version."""
         major, minor = self.version.split(".")[:2]
@@ -64,7 +69,7 @@ class MariaPrograms:
         Raises:
             EnvironmentLacks: it is missing.
         """
-        beside = os.pathsep.join((str(self.server.parent), os.environ.get("PATH", os.defpath)))
+        beside = os.pathsep.join((str(self.folder), os.environ.get("PATH", os.defpath)))
         found = shutil.which(name, path=beside)
         if found is None:
             raise EnvironmentLacks(f"{name} is missing; install the package mariadb-client")

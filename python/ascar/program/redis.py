@@ -60,6 +60,11 @@ class RedisPrograms:
         return fitting[0]
 
     @property
+    def folder(self) -> Path:
+        """The directory of the programs."""
+        return self.server.parent
+
+    @property
     def number(self) -> tuple[int, int]:
         """Major and minor version."""
         major, minor = self.version.split(".")[:2]

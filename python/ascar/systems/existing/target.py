@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
 from ascar.results.trial import Change
@@ -16,7 +16,9 @@ from ascar.systems.existing.activity import LiveSession
 from ascar.systems.existing.guard import LiveGuard, LiveLimit, limits_of
 from ascar.systems.existing.load import live_readings
 from ascar.systems.keeper import Keeper
+from ascar.systems.machine import describe_machine
 from ascar.systems.own_server import memory_of
+from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from ascar.systems.existing.activity import LiveActivity
     from ascar.systems.existing.keys import ExistingKeys
     from ascar.systems.existing.settings import LiveSettings
-    from ascar.workspace import LoadTiming, Workspace
+    from ascar.systems.own_server.server import ServerPrograms
+    from ascar.workspace import LoadTiming
 
 
 class LiveFacts(Protocol):
@@ -42,6 +45,11 @@ class LiveFacts(Protocol):
     @property
     def lock(self) -> str:
         """The name of the lock that a study of it takes."""
+        ...
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server runs on this machine."""
         ...
 
 
@@ -138,6 +146,24 @@ class ExistingTarget(Target, Generic[S, F]):
         Raises:
             Refused: the account may not, or something has a value of its own.
         """
+        raise NotImplementedError
+
+    @property
+    def reached(self) -> Mapping[str, str]:
+        """The variables by which a load finds the server."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _programs() -> ServerPrograms:
+        """The server's programs on this machine.
+
+        Raises:
+            EnvironmentLacks: there are none.
+        """
+        raise NotImplementedError
+
+    def _described(self, facts: F) -> Mapping[str, Any]:
+        """What results are valid for, beside the machine, the server's name and its memory."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -264,10 +290,25 @@ class ExistingTarget(Target, Generic[S, F]):
         return live_readings(self._activity(self._entered().session, ()), pace, self.nothing)
 
     @property
-    def _place(self) -> Path:
-        """A directory for a load."""
+    def workspace(self) -> Workspace:
+        """A directory for a load, which finds the server by variables, and its programs if they are here."""
         assert self._directory is not None, "a target is entered before it is used"
-        return self._directory
+        folder = None
+        with suppress(EnvironmentLacks):
+            folder = self._programs().folder
+        return Workspace(self._directory, environment=reaching(self.reached, folder))
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        if self._facts is None:
+            return {"target": self.kind, "kind": "clients of the server"}
+        return {
+            "target": self.kind,
+            **(describe_machine() if self._facts.is_local else {}),
+            **self._described(self._facts),
+            "server": self._facts.name,
+            "memory_bytes": self._memory_bytes,
+        }
 
     def _check_confirmed(self, facts: F) -> None:
         given = self._keys.confirmed_server

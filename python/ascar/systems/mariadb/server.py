@@ -12,15 +12,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
+from ascar.program.mariadb import MariaPrograms
 from ascar.systems.own_server.server import OwnServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ascar.program.account import Account
-    from ascar.program.mariadb import MariaPrograms
-    from ascar.systems.keeper import Keeper
 
 SOCKET = "mysqld.sock"
 USER = "root"
@@ -30,35 +28,15 @@ _ERROR = "[ERROR] "
 _PROGRAM = re.compile(r"^(?:/\S*/)?(?:mariadbd|mysqld): ")
 
 
-class MariaServer(OwnServer):
-    """The server; nothing runs until `begin`.
-
-    Args:
-        programs: the version to run.
-        account: whom it runs as.
-        place: the directory, which exists and belongs to the account.
-        keeper: a keeper of the user.
-        fixed: lines of the option file that no configuration overrides.
-    """
+class MariaServer(OwnServer[MariaPrograms]):
+    """The server; nothing runs until `begin`; `fixed` are lines of the option file."""
 
     name = "MariaDB"
 
-    def __init__(
-        self,
-        programs: MariaPrograms,
-        account: Account,
-        place: Path,
-        keeper: Keeper,
-        fixed: Sequence[str] = (),
-    ) -> None:
-        super().__init__(account, place, keeper)
-        self.programs, self._fixed = programs, fixed
-        self.socket = place / SOCKET
-
     @property
-    def folder(self) -> Path:
-        """The directory of the server's programs."""
-        return self.programs.server.parent
+    def socket(self) -> Path:
+        """The path of the socket."""
+        return self.place / SOCKET
 
     @property
     def reached(self) -> Mapping[str, str]:

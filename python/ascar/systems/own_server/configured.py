@@ -16,7 +16,6 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.space.parameter import identifier
 from ascar.systems.catalogue import catalogue_of
-from ascar.systems.own_server.server import OwnServer
 from ascar.systems.own_server.target import START_S, OwnServerTarget, ServerKeys
 
 if TYPE_CHECKING:
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
     from ascar.catalogues.server_setting import RankedSetting
     from ascar.space import Configuration, Value
     from ascar.systems.catalogue import KnownParameter
+    from ascar.systems.own_server.server import OwnServer
 
 Given = bool | int | float | str
-S = TypeVar("S", bound=OwnServer)
+S = TypeVar("S", bound="OwnServer[Any]")
 _DECIMAL = 1e-6
 
 

@@ -16,7 +16,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from ascar.errors import StageFailed
 from ascar.systems.program.foreground import Foreground
@@ -32,20 +32,37 @@ _END_S = 30.0
 _STAGE_S = 600.0
 
 
-class OwnServer:
+class ServerPrograms(Protocol):
+    """The programs of one version of a server."""
+
+    @property
+    def folder(self) -> Path:
+        """The directory of the programs."""
+        ...
+
+
+P = TypeVar("P", bound=ServerPrograms)
+
+
+class OwnServer(Generic[P]):
     """The server; nothing runs until it is launched.
 
     Args:
+        programs: the version to run.
         account: whom it runs as.
         place: the directory, which exists and belongs to the account.
         keeper: a keeper of the user.
+        fixed: settings as the server takes them, which no configuration overrides.
     """
 
     name: ClassVar[str]
     """The name for people."""
 
-    def __init__(self, account: Account, place: Path, keeper: Keeper) -> None:
-        self.account, self.place = account, place
+    def __init__(
+        self, programs: P, account: Account, place: Path, keeper: Keeper, fixed: Sequence[str] = ()
+    ) -> None:
+        self.programs, self.account, self.place = programs, account, place
+        self._fixed = fixed
         self.admit: Callable[[int], None] | None = None
         """Puts the filled server, by its process id, into the control group that limits its memory."""
         self._keeper = keeper
@@ -60,11 +77,6 @@ class OwnServer:
     def saved(self) -> Path:
         """The copy that trials start from; it is there once `save` was called."""
         return self.place / "saved"
-
-    @property
-    def folder(self) -> Path:
-        """The directory of the server's programs."""
-        raise NotImplementedError
 
     @property
     def reached(self) -> Mapping[str, str]:

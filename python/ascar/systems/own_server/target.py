@@ -20,15 +20,15 @@ from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
-from ascar.systems.own_server.server import OwnServer
 from ascar.units import format_size, parse_size
-from ascar.workspace import Workspace
+from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from ascar.space import Configuration
+    from ascar.systems.own_server.server import OwnServer
 
 _PATH_BYTES_MAX = 107  # of a socket (unix(7))
 MEMORY_LIMIT_BYTES_MIN = 32 << 20
@@ -62,7 +62,7 @@ class ServerKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int | None = None
 
 
-S = TypeVar("S", bound=OwnServer)
+S = TypeVar("S", bound="OwnServer[Any]")
 
 
 class OwnServerTarget(Target, Generic[S]):
@@ -235,8 +235,7 @@ class OwnServerTarget(Target, Generic[S]):
     def workspace(self) -> Workspace:
         """A directory for the load, which finds the server by variables, and the server's own programs."""
         server = self._entered()
-        path = os.pathsep.join((str(server.folder), os.environ.get("PATH", os.defpath)))
-        environment = {**server.reached, "PATH": path}
+        environment = reaching(server.reached, server.programs.folder)
         return Workspace(server.place / "load", user=self._account.name, environment=environment)
 
     def describe(self) -> Mapping[str, Any]:

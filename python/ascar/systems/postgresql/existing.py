@@ -14,13 +14,11 @@ its process, its data and its clients; postgresql.auto.conf is what it was at th
 
 from __future__ import annotations
 
-import os
 import shutil
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.postgresql import postgresql
-from ascar.errors import EnvironmentLacks, Refused, StudyError
+from ascar.errors import Refused, StudyError
 from ascar.program.postgresql import Programs
 from ascar.quoting import shell_line
 from ascar.results.machine import Need
@@ -30,7 +28,6 @@ from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.existing.activity import LATENCY, THROUGHPUT
 from ascar.systems.existing.restart import ServerRestart
-from ascar.systems.machine import describe_machine
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.activity import LOOKS, METRICS, PostgresActivity
 from ascar.systems.postgresql.connection import PsqlSession
@@ -48,7 +45,6 @@ from ascar.systems.postgresql.server_facts import (
 )
 from ascar.systems.postgresql.space import live_space
 from ascar.systems.postgresql.statements import forms_of
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -154,27 +150,16 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         return statistics.checkpoint_cycle_s(configuration, metrics)
 
     @property
-    def workspace(self) -> Workspace:
-        """A directory for a load, which finds the server by libpq's variables."""
-        environment = dict(self._address.variables())
-        with suppress(EnvironmentLacks):
-            folder = Programs.find().folder
-            environment["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))
-        return Workspace(self._place, environment=environment)
+    def reached(self) -> Mapping[str, str]:
+        """The variables of libpq (manual, section 34.15)."""
+        return self._address.variables()
 
-    def describe(self) -> Mapping[str, Any]:
-        """What results are valid for."""
-        if self._facts is None:
-            return {"target": "postgresql", "kind": "clients of the server"}
-        machine = describe_machine() if self._facts.is_local else {}
-        return {
-            "target": "postgresql",
-            **machine,
-            "postgresql": self._facts.version,
-            "server": self._facts.name,
-            "max_connections": self._facts.max_connections,
-            "memory_bytes": self._memory_bytes,
-        }
+    @staticmethod
+    def _programs() -> Programs:
+        return Programs.find()
+
+    def _described(self, facts: ServerFacts) -> Mapping[str, Any]:
+        return {"postgresql": facts.version, "max_connections": facts.max_connections}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The lines of postgresql.conf, the statements, and the commands that give these."""

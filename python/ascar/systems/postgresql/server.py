@@ -6,15 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
+from ascar.program.postgresql import Programs
 from ascar.systems.own_server.server import OwnServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from ascar.program.account import Account
-    from ascar.program.postgresql import Programs
-    from ascar.systems.keeper import Keeper
 
 ROLE = "postgres"
 DATABASE = "postgres"
@@ -22,29 +19,10 @@ SOCKET = ".s.PGSQL.5432"
 _SETTINGS = "ascar.conf"
 
 
-class PostgresServer(OwnServer):
-    """The server; nothing runs until `begin`.
-
-    Args:
-        programs: the version to run.
-        account: whom it runs as.
-        place: the directory, which exists and belongs to the account.
-        keeper: a keeper of the user.
-        options: NAME=VALUE, which no configuration overrides.
-    """
+class PostgresServer(OwnServer[Programs]):
+    """The server; nothing runs until `begin`; `fixed` are NAME=VALUE."""
 
     name = "PostgreSQL"
-
-    def __init__(
-        self, programs: Programs, account: Account, place: Path, keeper: Keeper, options: Sequence[str] = ()
-    ) -> None:
-        super().__init__(account, place, keeper)
-        self.programs, self._options = programs, options
-
-    @property
-    def folder(self) -> Path:
-        """The directory of the server's programs."""
-        return self.programs.folder
 
     @property
     def reached(self) -> Mapping[str, str]:
@@ -80,7 +58,7 @@ class PostgresServer(OwnServer):
             "listen_addresses=",
             f"unix_socket_directories={self.place}",
             "unix_socket_permissions=0700",
-            *self._options,
+            *self._fixed,
         ]
         words = [word for one in fixed for word in ("-c", one)]
         argv = [self.programs.path("postgres"), "-D", str(self.data), *words]

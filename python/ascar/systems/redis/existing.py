@@ -14,18 +14,14 @@ redis.conf is never written.
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.redis import redis
-from ascar.errors import EnvironmentLacks
 from ascar.program.redis import RedisPrograms
 from ascar.study import convert
 from ascar.systems import Announced, Sample
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.existing import ExistingTarget
-from ascar.systems.machine import describe_machine
 from ascar.systems.redis.activity import METRICS, RedisActivity
 from ascar.systems.redis.connection import RedisSession
 from ascar.systems.redis.counters import COUNTERS, GAUGES, calls_of, counters_of, gauges_of
@@ -42,7 +38,6 @@ from ascar.systems.redis.server_facts import (
 )
 from ascar.systems.redis.space import live_redis_space
 from ascar.systems.redis.statements import forms_of
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -127,31 +122,19 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
         return cycle_s(found, rule, metrics, 0.0)
 
     @property
-    def workspace(self) -> Workspace:
-        """A directory for a load, which finds the server by REDIS_SOCKET, or by REDIS_HOST and REDIS_PORT."""
+    def reached(self) -> Mapping[str, str]:
+        """REDIS_SOCKET, or REDIS_HOST and REDIS_PORT."""
         address = self._address
-        environment = (
-            {"REDIS_SOCKET": address.host}
-            if address.is_socket
-            else {"REDIS_HOST": address.host, "REDIS_PORT": str(address.port)}
-        )
-        with suppress(EnvironmentLacks):
-            folder = RedisPrograms.find().server.parent
-            environment["PATH"] = os.pathsep.join((str(folder), os.environ.get("PATH", os.defpath)))
-        return Workspace(self._place, environment=environment)
+        if address.is_socket:
+            return {"REDIS_SOCKET": address.host}
+        return {"REDIS_HOST": address.host, "REDIS_PORT": str(address.port)}
 
-    def describe(self) -> Mapping[str, Any]:
-        """What results are valid for."""
-        if self._facts is None:
-            return {"target": "redis", "kind": "clients of the server"}
-        machine = describe_machine() if self._facts.is_local else {}
-        return {
-            "target": "redis",
-            **machine,
-            self._facts.flavour: self._facts.version,
-            "server": self._facts.name,
-            "memory_bytes": self._memory_bytes,
-        }
+    @staticmethod
+    def _programs() -> RedisPrograms:
+        return RedisPrograms.find()
+
+    def _described(self, facts: RedisFacts) -> Mapping[str, Any]:
+        return {facts.flavour: facts.version}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The lines of redis.conf, CONFIG SET, and the commands that give these."""

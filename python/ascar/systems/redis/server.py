@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
+from ascar.program.redis import RedisPrograms
 from ascar.systems.own_server.server import OwnServer
 from ascar.systems.redis.counters import fields_of
 from ascar.systems.redis.persistence import BUSY
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ascar.program.account import Account
-    from ascar.program.redis import RedisPrograms
-    from ascar.systems.keeper import Keeper
 
 SOCKET = "redis.sock"
 _LOG = "appendonlydir"
@@ -37,35 +35,15 @@ _REFUSED = ">>>"
 _WARNING = " # "
 
 
-class RedisServer(OwnServer):
-    """The server; nothing runs until `begin`.
-
-    Args:
-        programs: the version to run.
-        account: whom it runs as.
-        place: the directory, which exists and belongs to the account.
-        keeper: a keeper of the user.
-        fixed: lines of redis.conf that no configuration overrides.
-    """
+class RedisServer(OwnServer[RedisPrograms]):
+    """The server; nothing runs until `begin`; `fixed` are lines of redis.conf."""
 
     name = "Redis"
 
-    def __init__(
-        self,
-        programs: RedisPrograms,
-        account: Account,
-        place: Path,
-        keeper: Keeper,
-        fixed: Sequence[str] = (),
-    ) -> None:
-        super().__init__(account, place, keeper)
-        self.programs, self._fixed = programs, fixed
-        self.socket = place / SOCKET
-
     @property
-    def folder(self) -> Path:
-        """The directory of the server's programs."""
-        return self.programs.server.parent
+    def socket(self) -> Path:
+        """The path of the socket."""
+        return self.place / SOCKET
 
     @property
     def reached(self) -> Mapping[str, str]:
