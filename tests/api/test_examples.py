@@ -32,6 +32,7 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run_one_after_the_other(tmp_path):
     found = blocks(PAGE)
     assert len(found) >= 7

@@ -43,6 +43,7 @@ def timed(function) -> float:
     return min(taken)
 
 
+@pytest.mark.slow
 def test_listing_and_best_so_far_are_fast(large, study, configuration):
     run = large.run(study.name)
     assert large.runs()[0].best_score == 50.0 + 996
@@ -56,6 +57,7 @@ def test_listing_and_best_so_far_are_fast(large, study, configuration):
     assert timed(run.next_number) < whole_s / 20
 
 
+@pytest.mark.slow
 def test_a_trial_more_takes_no_longer(large, study, configuration, make, in_memory):
     if in_memory is None:
         pytest.skip("needs room in memory: a trial waits for the disk, whose pace is not that of reading")

@@ -212,6 +212,7 @@ def test_without_time_left_the_best_stays_and_the_budget_holds(history):
             assert "budget" in found.note or "needed" in found.note or "stays" in found.note
 
 
+@pytest.mark.slow
 def test_noise_of_ten_percent_accepts_nothing_that_costs(history):
     # A wrong acceptance (a true loss above the margin) may happen once in a hundred studies.
     wrong = 0
