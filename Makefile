@@ -19,9 +19,9 @@ BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
 ALLOW ?= $(SUDO_USER)
-# Tests wait for processes more than they compute: some more at a time than there are processors.
-WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
-WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 3)))
+# Tests wait for processes as well as they compute: some more at a time than there are processors.
+WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
+WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 4)))
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

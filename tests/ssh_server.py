@@ -38,7 +38,7 @@ class Server:
         (folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
             f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
-            "PermitRootLogin prohibit-password\nUsePAM no\n"
+            f"PermitRootLogin prohibit-password\nUsePAM no\nSetEnv HOME={folder}\n"  # no start-up files of a shell
         )
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {(folder / 'host.pub').read_text()}")
         (folder / "settings").write_text(
