@@ -21,7 +21,7 @@ from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.mariadb import MariaPrograms
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Sample
+from ascar.systems import Sample, Starter
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, deferred_of, gauges_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
 from ascar.systems.mariadb.space import mariadb_space, settings_here
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.mariadb import MariaSetting
     from ascar.space import Configuration, Value
+    from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
 _CONNECTIONS_MAX = 10_000
@@ -79,6 +80,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
     told = TOLD
     default_workload: str | None = "sysbench"
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, MariaDBOptions, "target")
@@ -98,6 +100,15 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         self.space = mariadb_space(
             given.parameters, known, self._given, given.max_connections, self._memory_bytes
         )
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.mariadb.existing import ExistingMariaDB
+
+        return ExistingMariaDB
 
     @classmethod
     def listed(cls) -> Iterable[MariaSetting]:
