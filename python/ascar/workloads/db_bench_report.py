@@ -7,7 +7,7 @@
     (       2,       3 ]        8   0.800%   0.800%
 
 RocksDB counts latencies in buckets that are 1.5 times as wide as the one before; a percentile is found
-between the ends of its bucket as RocksDB does (HistogramStat::Percentile), and is never above the longest latency.
+between the ends of its bucket as RocksDB does (HistogramStat::Percentile), and is never above the longest.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 _MS = 1e-3
+_WHOLE = "([0-9]{1,18})"
+_NUMBER = r"([0-9]{1,18}(?:\.[0-9]{1,18})?)"
 _HEAD = re.compile(
-    r"^[a-z0-9]+ +: +([0-9.]+) micros/op ([0-9]+) ops/sec"
-    r"(?: ([0-9.]+) seconds ([0-9]+) operations)?;?[^\n]*\n",
+    rf"^[a-z0-9]+ +: +{_NUMBER} micros/op {_WHOLE} ops/sec"
+    rf"(?: {_NUMBER} seconds {_WHOLE} operations)?;?(?: [^\n]*)?\n",
     re.MULTILINE,
 )
-_COUNT = re.compile(r"^Count: ([0-9]+) +Average: ([0-9.]+)", re.MULTILINE)
-_MOST = re.compile(r"^Min: [0-9.]+ +Median: [0-9.]+ +Max: ([0-9.]+)", re.MULTILINE)
-_BUCKET = re.compile(r"^[(\[] *([0-9.]+), +([0-9.]+) [\])] +([0-9]+) ", re.MULTILINE)
+_COUNT = re.compile(rf"^Count: {_WHOLE} +Average: {_NUMBER} ", re.MULTILINE)
+_MOST = re.compile(rf"^Min: [0-9.]+ +Median: [0-9.]+ +Max: {_NUMBER}$", re.MULTILINE)
+_BUCKET = re.compile(rf"^[(\[] *{_NUMBER}, +{_NUMBER} [\])] +{_WHOLE} ", re.MULTILINE)
 _SECTION = re.compile(r"^Microseconds per ", re.MULTILINE)
 
 
@@ -109,13 +111,10 @@ def rounds_of(text: str, asked_s: float) -> list[BenchRound]:
 
 
 def _round(head: re.Match[str], text: str, asked_s: float) -> BenchRound | None:
-    try:
-        mean_us, rate = float(head[1]), float(head[2])
-        seconds = float(head[3]) if head[3] else asked_s
-    except ValueError:
-        return None
-    operations = float(head[4]) if head[4] else rate * seconds
-    if rate <= 0 or seconds <= 0 or operations <= 0:
+    mean_us, rate = float(head[1]), float(head[2])
+    seconds = asked_s if head[3] is None else float(head[3])
+    operations = rate * seconds if head[4] is None else float(head[4])
+    if seconds <= 0 or operations <= 0:
         return None
     return BenchRound(mean_us * _MS, operations / seconds, seconds, operations, text)
 
