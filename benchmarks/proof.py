@@ -122,6 +122,14 @@ PROOFS = (
             "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
         ),
     ),
+    Proof(
+        "kill a study of RocksDB",
+        20,
+        5,
+        (
+            "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
+        ),
+    ),
     *FEEDS,
     # Minutes each: last, so that a small budget comes to all others.
     Proof("kill a guest's processes", 125, 4, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),

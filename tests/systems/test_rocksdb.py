@@ -327,8 +327,8 @@ def test_the_log_is_read_whatever_stands_in_it(tmp_path: Path) -> None:
         "\0\ufffd" * 10,
     ):
         events.hear(line)
-    assert (events.flushes, events.flushed_bytes, events.compacted_bytes) == (2, 100, 7)
-    assert (events.level0_files, events.stalls, events.running) == (3, 1, {-5})
+    assert (events.flushes, events.flushed_bytes, events.compacted_bytes) == (3, 100, 7)
+    assert (events.level0_files, events.stalls) == (3, 1)
     (tmp_path / "LOG").write_bytes(b"\xff" * 100)
     assert events_of(tmp_path).flushes == 0
     assert events_of(tmp_path / "nowhere").flushes == 0

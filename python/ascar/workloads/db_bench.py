@@ -21,14 +21,13 @@ from ascar.program import Program, check, run_program
 from ascar.program.rocksdb import DATABASE, OPTIONS, RocksPrograms
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert, duration
-from ascar.workloads.db_bench_report import SHARES, rounds_of, tally_of
+from ascar.workloads.db_bench_report import SHARES, BenchRound, rounds_of, tally_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ascar.program import ProgramExit
     from ascar.workloads import LoadTiming
-    from ascar.workloads.db_bench_report import BenchRound
     from ascar.workspace import Workspace
 
 _LIMITS = {
@@ -154,17 +153,18 @@ class DbBench:
         given = self.options
         round_s = max(1, round(pace.reading_s), math.ceil(pace.load_max_s / _ROUNDS_MAX))
         count = max(1, math.ceil(pace.load_max_s / round_s - 1e-9))
-        said, asked = bytearray(), 0
+        said, heard, known = bytearray(), 0, list[BenchRound]()
 
         def hear(chunk: bytes, _: float) -> bool:
-            nonlocal asked
+            nonlocal heard
             said.extend(chunk[: _OUTPUT_BYTES_MAX - len(said)])
             if not said.endswith(b"\n\n"):
                 return False  # in the midst of a round
-            rounds = rounds_of(said.decode("utf-8", "replace"), round_s)
-            seconds = sum(one.seconds for one in rounds)
-            fresh, asked = len(rounds) > asked, len(rounds)
-            return fresh and pace.asks(seconds) and pace.may_end(_series(rounds))
+            fresh = rounds_of(said[heard:].decode("utf-8", "replace"), round_s)
+            heard = len(said)
+            known.extend(fresh)
+            asked = pace.asks(sum(one.seconds for one in known))
+            return bool(fresh) and asked and pace.may_end(_series(known))
 
         words = [*self._shared(workspace), "--use_existing_db=1", f"--threads={given.threads}"]
         words += [f"--duration={round_s}", "--ops_between_duration_checks=1", f"--sync={int(given.sync)}"]

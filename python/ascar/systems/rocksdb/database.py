@@ -11,23 +11,23 @@ import hashlib
 import os
 import threading
 import time
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import StageFailed
 from ascar.program import Program, check, run_program
 from ascar.program.rocksdb import DATABASE, OPEN, OPTIONS, OptionsInForce, RocksPrograms
 from ascar.systems.own_server.server import OwnServer
-from ascar.systems.rocksdb.event_log import DatabaseEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Generator, Mapping, Sequence
 
     from ascar.workspace import Workspace
 
 _QUIET_S = 0.2
 _LOOK_S = 0.02
-_OPENED = "DB pointer "
 _SAVED = "saved-"
 
 
@@ -115,35 +115,10 @@ class RocksDatabase(OwnServer[RocksPrograms]):
         words = self.programs.opening(
             self.data, options, "--benchmarks=waitforcompaction", "--use_existing_db=1", "--num=1"
         )
-        before, over = _identity(self.data / "LOG"), threading.Event()
-        end, told = os.pipe()
-        watching = threading.Thread(target=self._tell_when_quiet, args=(before, over, told), daemon=True)
-        try:
-            watching.start()
-            program = Program("drain", words, limit_s, end_on=end)
-            check(program, run_program(program, workspace))
-        finally:
-            over.set()
-            watching.join()
-            os.close(end)
-            os.close(told)
-
-    def _tell_when_quiet(self, before: int | None, over: threading.Event, told: int) -> None:
-        """Write to a pipe once the database is open and has had no work for a moment."""
-        path, events, at, last_s, is_open = self.data / "LOG", DatabaseEvents(), 0, time.monotonic(), False
-        while not over.wait(_LOOK_S):
-            if _identity(path) in (None, before):
-                continue  # the LOG is that of an earlier opening
-            text, at = _since(path, at)
-            for line in text.splitlines():
-                events.hear(line)
-                is_open = is_open or _OPENED in line
-            now_s = time.monotonic()
-            if text or events.running or not is_open:
-                last_s = now_s
-            elif now_s - last_s > _QUIET_S:
-                os.write(told, b"\n")
-                return
+        watch = _Watch(self.data / "LOG", workspace)
+        with watch.until_quiet() as quiet:
+            program = Program("drain", words, limit_s, end_on=quiet)
+            check(program, run_program(program, replace(workspace, admit=watch.admit)))
 
     def _shut_down(self) -> None:
         """Nothing runs."""
@@ -155,20 +130,64 @@ class RocksDatabase(OwnServer[RocksPrograms]):
         return None
 
 
+class _Watch:
+    """Tells once an opened database has had no work for a moment: all threads sleep, and none waits for the disk.
+
+    RocksDB's LOG would say it too, but reaches the file seconds later.
+
+    Args:
+        log: the LOG, which each opening makes anew.
+        workspace: where the database is opened.
+    """
+
+    def __init__(self, log: Path, workspace: Workspace) -> None:
+        self._log, self._before, self._admit = log, _identity(log), workspace.admit
+        self._pid: int | None = None
+        self._over = threading.Event()
+
+    def admit(self, pid: int) -> None:
+        """Take note of the program, and let it into its control group."""
+        self._pid = pid
+        if self._admit is not None:
+            self._admit(pid)
+
+    @contextmanager
+    def until_quiet(self) -> Generator[int]:
+        """A descriptor that can be read once there is nothing left to do."""
+        quiet, told = os.pipe()
+        thread = threading.Thread(target=self._look, args=(told,), daemon=True)
+        thread.start()
+        try:
+            yield quiet
+        finally:
+            self._over.set()
+            thread.join()
+            os.close(quiet)
+            os.close(told)
+
+    def _look(self, told: int) -> None:
+        busy_s = time.monotonic()
+        while not self._over.wait(_LOOK_S):
+            now_s = time.monotonic()
+            if self._pid is None or _identity(self._log) in (None, self._before) or _works(self._pid):
+                busy_s = now_s
+            elif now_s - busy_s > _QUIET_S:
+                os.write(told, b"\n")
+                return
+
+
+def _works(pid: int) -> bool:
+    """Whether a thread of a process runs, or waits for the disk (proc(5), stat)."""
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                if (task / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] in "RD":
+                    return True
+    return False
+
+
 def _identity(path: Path) -> int | None:
     try:
         return path.stat().st_ino
     except OSError:
         return None
-
-
-def _since(path: Path, at: int) -> tuple[str, int]:
-    """The whole lines of a file after a position, and the position after them."""
-    try:
-        with path.open("rb") as file:
-            file.seek(at)
-            found = file.read()
-    except OSError:
-        return "", at
-    whole = found[: found.rfind(b"\n") + 1]
-    return whole.decode("utf-8", "replace"), at + len(whole)

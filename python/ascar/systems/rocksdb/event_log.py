@@ -7,7 +7,7 @@ database is opened; the ones before are LOG.old.TIME, and stay.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 _EVENT = "EVENT_LOG_v1 "
 _STALL = ("Stalling writes because", "Stopping writes because")
 _BYTES_MAX = 64 << 20
-_BEGUN, _ENDED = ("flush_started", "compaction_started"), ("flush_finished", "compaction_finished")
+_BEGUN, _ENDED = "flush_started", ("flush_finished", "compaction_finished")
 
 
 class _LogEvent(msgspec.Struct, frozen=True):
     event: str = ""
-    job: int = -1
     lsm_state: tuple[int, ...] = ()
     total_data_size: int = 0
     total_output_size: int = 0
@@ -43,7 +42,6 @@ class DatabaseEvents:
         compacted_bytes: what they wrote.
         stalls: how often writes were slowed down or stopped.
         level0_files: the files of level 0 after the last flush or compaction. None: there was neither.
-        running: the flushes and compactions under way.
     """
 
     flushes: int = 0
@@ -52,7 +50,6 @@ class DatabaseEvents:
     compacted_bytes: int = 0
     stalls: int = 0
     level0_files: int | None = None
-    running: set[int] = field(default_factory=set[int])
 
     def hear(self, line: str) -> None:
         """Take a line; what is none of the above is passed over."""
@@ -65,13 +62,10 @@ class DatabaseEvents:
             self._take(typed.decode(text.encode(), _LogEvent))
 
     def _take(self, told: Any) -> None:
-        if told.event in _BEGUN:
-            self.running.add(told.job)
-            if told.event == "flush_started":
-                self.flushes += 1
-                self.flushed_bytes += max(0, told.total_data_size)
+        if told.event == _BEGUN:
+            self.flushes += 1
+            self.flushed_bytes += max(0, told.total_data_size)
         elif told.event in _ENDED:
-            self.running.discard(told.job)
             if told.lsm_state:
                 self.level0_files = max(0, told.lsm_state[0])
             if told.event == "compaction_finished":
@@ -80,11 +74,10 @@ class DatabaseEvents:
 
 
 def events_of(database: Path) -> DatabaseEvents:
-    """All that happened in a database, the oldest first; what an opening interrupted runs no longer."""
+    """All that happened in a database, the oldest first."""
     found = DatabaseEvents()
     with suppress(OSError):
         for path in [*sorted(database.glob("LOG.old.*")), database / "LOG"]:
-            found.running.clear()
             for line in _lines(path):
                 found.hear(line)
     return found
