@@ -131,7 +131,7 @@ class RocksDatabase(OwnServer[RocksPrograms]):
 
 
 class _Watch:
-    """Tells once an opened database has had no work for a moment: all threads sleep, and none waits for the disk.
+    """Tells once an opened database has had no work for a moment: all threads sleep, none waits for the disk.
 
     RocksDB's LOG would say it too, but reaches the file seconds later.
 
