@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -61,7 +61,7 @@ class DatabaseEvents:
         with suppress(msgspec.MsgspecError, UnicodeError):
             self._take(typed.decode(text.encode(), _LogEvent))
 
-    def _take(self, told: Any) -> None:
+    def _take(self, told: _LogEvent) -> None:
         if told.event == _BEGUN:
             self.flushes += 1
             self.flushed_bytes += max(0, told.total_data_size)

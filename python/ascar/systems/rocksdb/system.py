@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _TOTALS = ("flushes", "flushed_bytes", "compactions", "compacted_bytes", "stalls")
 _SETTLE_S = 600.0
 _GRACE_S = 5.0
-_BY_OTHERS = ("compaction_readahead_size",)
-"""Options that RocksDB sets itself where others ask for it: direct reads are never short."""
+BY_OTHERS = ("compaction_readahead_size", "max_open_files")
+"""Options that RocksDB sets itself where others ask for it: direct reads, and the limit of open files."""
 
 
 class RocksDBOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
@@ -132,7 +132,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What RocksDB says is in force in a database that is opened with the OPTIONS file."""
-        return super().read([name for name in names if name not in _BY_OTHERS])
+        return super().read([name for name in names if name not in BY_OTHERS])
 
     @property
     def workspace(self) -> Workspace:
