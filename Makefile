@@ -19,8 +19,8 @@ BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
 ALLOW ?= $(SUDO_USER)
-# Tests wait for processes as well as they compute: some more at a time than there are processors.
-WORKERS ?= $(shell echo $$(($$(nproc) + 2)))
+# Tests wait for processes as well as they compute: more at a time than there are processors.
+WORKERS ?= $(shell echo $$(($$(nproc) + 5)))
 WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 4)))
 
 help: ## Show what there is
