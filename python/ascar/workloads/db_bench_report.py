@@ -106,7 +106,7 @@ def rounds_of(text: str, asked_s: float) -> list[BenchRound]:
     """
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = (_round(head, text[head.end() : end], asked_s) for head, end in zip(heads, ends, strict=True))
+    found = (_round(head, text[head.end() : end], asked_s) for head, end in zip(heads, ends, strict=False))
     return [one for one in found if one is not None]
 
 

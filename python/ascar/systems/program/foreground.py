@@ -113,6 +113,19 @@ class Foreground:
         how = f"exited with {status}" if status >= 0 else f"was killed by signal {-status}"
         raise StageFailed("program", f"{self.name} {how}{last}", said)
 
+    def wait(self, limit_s: float) -> None:
+        """Wait until it has ended by itself.
+
+        Raises:
+            StageFailed: it has failed, with its last words, or goes on after that many seconds.
+        """
+        try:
+            status = self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise StageFailed("program", f"{self.name} goes on after {limit_s:g} s") from None
+        if status != 0:
+            self.check_alive()
+
     def memory_bytes(self) -> float:
         """The resident memory of its session."""
         pages = 0

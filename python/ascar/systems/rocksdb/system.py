@@ -92,9 +92,10 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
                 f"RocksDB {self._programs.version} is too old; ascar tunes versions from "
                 f"{'.'.join(map(str, VERSION_MIN))} on"
             )
-        super().__init__(self.options, tuple(options_here(self._programs.defaults())))
-        known = tuple(self._known.values())
-        self.space = rocksdb_space(self.options.parameters, known, self._given, self._memory_bytes)
+        here = tuple(options_here(self._programs.defaults()))
+        super().__init__(self.options, here)
+        self._putting_off = tuple(one for one in here if one.puts_off)
+        self.space = rocksdb_space(self.options.parameters, here, self._given, self._memory_bytes)
         self._ending: list[str] | None = None
 
     @classmethod
@@ -161,8 +162,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         """
         if self._current is None:
             return
-        put_off = {one.parameter_name: one for one in self._known.values() if one.puts_off}
-        today = {name: self._before(one.name) for name, one in put_off.items()}
+        today = {one.parameter_name: self._before(one.name) for one in self._putting_off}
         lines = options_lines(self._programs, {**self._whole(self._current), **today})
         self._entered().catch_up(lines, self.workspace, limit_s)
 
