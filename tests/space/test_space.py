@@ -560,7 +560,7 @@ def test_where_every_number_is_weaker_the_special_default_is_all_that_is_left() 
     )
     space = Space((log,))
     assert len(list(space.enumerate())) == 1
-    assert space.default() == {"log": 0}
+    assert dict(space.default()) == {"log": 0}
     with pytest.raises(SpaceError, match="weakens availability"):
         space.validate({"log": 64})
     assert len(list(Space((log,), allow_weaker=("log=64",)).enumerate())) == 2
