@@ -135,6 +135,14 @@ PROOFS = (
             "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
         ),
     ),
+    Proof(
+        "kill a study of RocksDB",
+        20,
+        5,
+        (
+            "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
+        ),
+    ),
     Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
     Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
     *FEEDS,
