@@ -93,7 +93,9 @@ class MariaSession:
         mark = secrets.token_hex(8)
         with self._counting:
             MariaSession.selects += 1 + statement.upper().startswith("SELECT")
-        answer, errors = self._program.exchanged(f"{statement};\nSELECT '{mark}';\n", mark, statement, limit_s)
+        answer, errors = self._program.exchanged(
+            f"{statement};\nSELECT '{mark}';\n", mark, statement, limit_s
+        )
         found = _ERROR.search(errors)
         if found is not None and found[1] in _NO_RIGHT:
             raise Refused(f"{_SERVER}: {found[2][:300]}")

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
     from ascar.systems.mariadb.connection import MariaAddress, MariaSession
 
-_STARTED = (
-    "SELECT UNIX_TIMESTAMP() - VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
-)
+_STARTED = "SELECT UNIX_TIMESTAMP() - VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
 _APART_S = 3.0
 _LOCK, _LOCK_S = "ascar", 3
 
-READS = ("SHOW GLOBAL VARIABLES", "SHOW GLOBAL STATUS", "SHOW STATUS", _STARTED, f"SELECT GET_LOCK('{_LOCK}', 3)")
+READS = (
+    "SHOW GLOBAL VARIABLES",
+    "SHOW GLOBAL STATUS",
+    "SHOW STATUS",
+    _STARTED,
+    f"SELECT GET_LOCK('{_LOCK}', 3)",
+)
 """Every statement of a study beside SET GLOBAL."""
 
 
@@ -136,7 +140,9 @@ def mariadb_rights(session: MariaSession | None) -> str:
     Args:
         session: tells the user. None: nobody has asked the server yet.
     """
-    user, _, host = ("USER@HOST" if session is None else session.ask("SELECT CURRENT_USER()").strip()).rpartition("@")
+    user, _, host = (
+        "USER@HOST" if session is None else session.ask("SELECT CURRENT_USER()").strip()
+    ).rpartition("@")
     return f"GRANT SUPER ON *.* TO {sql_literal(user)}@{sql_literal(host)}"
 
 

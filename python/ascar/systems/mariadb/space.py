@@ -96,9 +96,7 @@ def mariadb_space(
     chosen = [
         one
         for one in known
-        if not one.set_by
-        and (one.expert or parameters == "wide")
-        and (not live or one.context == "dynamic")
+        if not one.set_by and (one.expert or parameters == "wide") and (not live or one.context == "dynamic")
     ]
     made = (_up_to(most.get(one.name), one, today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))

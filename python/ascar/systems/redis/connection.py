@@ -8,10 +8,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from ascar.errors import InputError, StageFailed
 from ascar.systems.existing.address import PasswordAddress

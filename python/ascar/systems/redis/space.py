@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.errors import SpaceError
 from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.redis import RedisSetting
     from ascar.program.redis import RedisPrograms
-    from ascar.space import Parameter
     from ascar.systems.own_server import Given
 
 LEAVES_SOMETHING: Mapping[str, str] = {
