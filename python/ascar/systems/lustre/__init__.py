@@ -1,0 +1,1 @@
+"""A Lustre client: what `lctl` tells and sets, and what puts it back."""
