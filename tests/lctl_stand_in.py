@@ -6,6 +6,7 @@ another version's, or a hostile one.
 
 from __future__ import annotations
 
+import fcntl
 import fnmatch
 import json
 import sys
@@ -17,7 +18,12 @@ OSC = [f"osc.{FILE_SYSTEM}-OST000{n}-osc-{MOUNT}" for n in range(3)]
 MDC = [f"mdc.{FILE_SYSTEM}-MDT000{n}-mdc-{MOUNT}" for n in range(2)]
 LLITE = f"llite.{FILE_SYSTEM}-{MOUNT}"
 DEFAULTS = {
-    "osc": {"max_rpcs_in_flight": 8, "max_pages_per_rpc": 1024, "max_dirty_mb": 32, "short_io_bytes": 16384},
+    "osc": {
+        "max_rpcs_in_flight": 8,
+        "max_pages_per_rpc": 1024,
+        "max_dirty_mb": 32,
+        "short_io_bytes": 16384,
+    },
     "mdc": {"max_rpcs_in_flight": 8, "max_mod_rpcs_in_flight": 7},
     "llite": {
         "max_read_ahead_mb": 64,
@@ -32,7 +38,9 @@ DEFAULTS = {
 def fresh() -> dict[str, Any]:
     """The state of a client that was just mounted."""
     devices = [*OSC, *MDC, LLITE]
-    values = {f"{one}.{name}": value for one in devices for name, value in DEFAULTS[one.split(".")[0]].items()}
+    values = {
+        f"{one}.{name}": value for one in devices for name, value in DEFAULTS[one.split(".")[0]].items()
+    }
     return {"values": values, "memory_mb": 16384, "states": {}, "history": {}, "quirk": "", "sets": 0}
 
 
@@ -56,7 +64,7 @@ def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
     history = state["history"].get(device, [[100, "CONNECTING"], [101, "FULL"]])
     rows = "".join(f"\n - [ {at}, {name} ]" for at, name in history)
     told = {
-        "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n    current_connection: {nid}{newer}\n",
+        "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n    current_connection: {nid}{newer}",
         "state": f"\ncurrent_state: {now}\nstate_history:{rows}",
         "stats": "\nsnapshot_time             1.5 secs.nsecs\n"
         f"req_waittime              10 samples [{usecs}] 1 900 5000000 99\n"
@@ -91,12 +99,16 @@ def stored(full: str, value: int, state: dict[str, Any]) -> bool:
     values[full] = value
     if kind == "osc" and name in ("max_rpcs_in_flight", "max_pages_per_rpc"):
         least = values[of("max_rpcs_in_flight")] * values[of("max_pages_per_rpc")] * 4 // 1024
-        values[of("max_dirty_mb")] = min(max(values[of("max_dirty_mb")], least), state["memory_mb"] // 8, 2047)
+        values[of("max_dirty_mb")] = min(
+            max(values[of("max_dirty_mb")], least), state["memory_mb"] // 8, 2047
+        )
     return True
 
 
 def main(file: Path, verb: str, *words: str) -> int:
-    """Do what `lctl` would."""
+    """Do what `lctl` would, one call at a time."""
+    lock = file.with_suffix(".lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     state = json.loads(file.read_text())
     texts = {full: written(full, state) for full in state["values"]}
     for device in [*OSC, *MDC]:
@@ -111,7 +123,7 @@ def main(file: Path, verb: str, *words: str) -> int:
             status = 2
         for full in found:
             if verb == "get_param":
-                print(f"{full}={texts[full]}")
+                sys.stdout.write(f"{full}={texts[full]}\n")
             elif stored(full, int(value), state):
                 state["sets"] += 1
             else:

@@ -193,7 +193,7 @@ class LustreClient(Target):
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
         """The settings that the study names."""
         chosen = _chosen(convert(options, LustreOptions, "target"))
-        return {identifier(name): KnownParameter(numbers=True, words=False) for name in chosen}
+        return {identifier(name): KnownParameter(numbers=True) for name in chosen}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """`lctl set_param` for now, and as comments what a person runs on the MGS to make it stay."""

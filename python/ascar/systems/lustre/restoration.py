@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import msgspec
 
@@ -16,6 +17,8 @@ from ascar.catalogues.lustre import lustre
 from ascar.errors import AscarError, InputError
 from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
+
+_AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
 
 
 class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +43,7 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         """Put everything back that still has a device.
 
         Raises:
+            InputError: the record names what is no setting of a client.
             StageFailed: a value is not in force in the end.
         """
         lctl = Lctl(LocalNode(), self.program, self.file_system)
@@ -48,7 +52,10 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         if unknown:
             raise InputError(f"{unknown[0]!r:.80}: must be a setting of a Lustre client")
         present = lctl.values(settings)  # a file system that was mounted anew has other devices, and defaults
-        lctl.put({full: value for full, value in self.values.items() if full in present})
+        old = {full: value for full, value in self.values.items() if full in present}
+        lctl.put(old)
+        time.sleep(_AGAIN_S)
+        lctl.put(old)
 
 
 def main() -> int:
