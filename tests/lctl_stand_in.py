@@ -64,7 +64,8 @@ def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
     history = state["history"].get(device, [[100, "CONNECTING"], [101, "FULL"]])
     rows = "".join(f"\n - [ {at}, {name} ]" for at, name in history)
     told = {
-        "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n    current_connection: {nid}{newer}",
+        "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n"
+        f"    current_connection: {nid}{newer}",
         "state": f"\ncurrent_state: {now}\nstate_history:{rows}",
         "stats": "\nsnapshot_time             1.5 secs.nsecs\n"
         f"req_waittime              10 samples [{usecs}] 1 900 5000000 99\n"

@@ -28,7 +28,7 @@ _STATISTIC = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LctlParameter:
     """A parameter of a device, as `lctl` tells it.
 
     Attributes:
@@ -134,28 +134,30 @@ class Lctl:
                     totals[f"{kind}_{name}"] += int(total or 0)
         return totals
 
-    def _imports(self, parameter: str) -> list[Told]:
+    def _imports(self, parameter: str) -> list[LctlParameter]:
         patterns = [f"{kind}.{self._file_system}-*.{parameter}" for kind in ("osc", "mdc")]
         found = self._told(*patterns)
         if not found:
             raise StageFailed("lctl", f"{patterns[0]}: no device; is {self._file_system!r} mounted?")
         return found
 
-    def _told(self, *patterns: str) -> list[Told]:
+    def _told(self, *patterns: str) -> list[LctlParameter]:
         done = self._node.run([self._program, "get_param", *patterns], LIMIT_S)
         if done.status != 0:
             raise StageFailed("lctl", f"get_param: exit status {done.status}", done.err)
         return list(told(done.out.decode("utf-8", errors="replace")))
 
 
-def told(text: str) -> Iterator[Told]:
+def told(text: str) -> Iterator[LctlParameter]:
     """The parameters in what `lctl get_param` writes; lines before the first are none."""
     head: re.Match[str] | None = None
     lines: list[str] = []
     for line in [*text.split("\n"), None]:
         match = None if line is None else _HEAD.fullmatch(line)
         if head is not None and (line is None or match is not None):
-            yield Told(f"{head[1]}.{head[2]}.{head[3]}", f"{head[1]}.{head[3]}", "\n".join(lines).strip("\n"))
+            yield LctlParameter(
+                f"{head[1]}.{head[2]}.{head[3]}", f"{head[1]}.{head[3]}", "\n".join(lines).strip("\n")
+            )
         if match is not None:
             head, lines = match, [match[4]]
         elif line is not None:
@@ -168,7 +170,7 @@ def setting_of(full: str) -> str:
     return f"{kind}.{rest.rpartition('.')[2]}"
 
 
-def _number(one: Told) -> int:
+def _number(one: LctlParameter) -> int:
     """The number of a parameter; of several lines, that of the line with the parameter's own name."""
     text, name = one.text.strip(), one.setting.partition(".")[2]
     for line in text.splitlines():

@@ -14,10 +14,11 @@ import msgspec
 
 from ascar import typed
 from ascar.catalogues.lustre import lustre
-from ascar.errors import AscarError, InputError
+from ascar.errors import AscarError, InputError, StageFailed
 from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
 
+_SERVING_S, _LOOK_S = 30.0, 1.0
 _AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
 
 
@@ -44,18 +45,33 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
         Raises:
             InputError: the record names what is no setting of a client.
-            StageFailed: a value is not in force in the end.
+            StageFailed: a target does not become connected, or a value is not in force in the end.
         """
         lctl = Lctl(LocalNode(), self.program, self.file_system)
         settings = tuple({setting_of(full): None for full in self.values})
         unknown = [name for name in settings if name not in lustre()]
         if unknown:
             raise InputError(f"{unknown[0]!r:.80}: must be a setting of a Lustre client")
+        _await_serving(lctl)
         present = lctl.values(settings)  # a file system that was mounted anew has other devices, and defaults
         old = {full: value for full, value in self.values.items() if full in present}
         lctl.put(old)
         time.sleep(_AGAIN_S)
         lctl.put(old)
+
+
+def _await_serving(lctl: Lctl) -> None:
+    """Wait until recovery is over, in which nothing is set."""
+    deadline_s = time.monotonic() + _SERVING_S
+    while True:
+        try:
+            lctl.check_serving()
+        except StageFailed:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 def main() -> int:
