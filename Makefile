@@ -19,9 +19,9 @@ BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
 ALLOW ?= $(SUDO_USER)
-# Tests wait for processes more than they compute: some more at a time than there are processors.
-WORKERS ?= $(shell echo $$(($$(nproc) + 4)))
-WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 3)))
+# Tests wait for processes as well as they compute: more at a time than there are processors.
+WORKERS ?= $(shell echo $$(($$(nproc) + 5)))
+WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 4)))
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which t
 test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 	@scripts/test quick $(WORKERS)
 
-test-slow: setup-dev ## Run the tests that take ten seconds and more; alone those that compare the machine's speeds
+test-slow: setup-dev ## Run the tests that take ten seconds and more
 	@scripts/test slow $(WORKERS_SLOW)
 
 lint: setup-dev ## Check style, types, layers, and the licences and sources of crates

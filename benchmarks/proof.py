@@ -3,10 +3,10 @@
     make proof                 all of it, as far as the budget reaches; run again, it goes on
     make proof SHARE=0.01      a hundredth of it, always the same: what CI runs
 
-A proof is a test of the suite, run again and again with other seeds of the moments at which it kills, or a
-parser, fed with other inputs by a fuzzer (`benchmarks/feeding.py`). What has passed is one line of the
-results file. What fails is shown with the command that repeats it, is not recorded, and makes the exit
-status 1.
+A proof is a test of the suite, run again and again with other seeds of the moments at which it kills or of
+faults, or a parser, fed with other inputs by a fuzzer (`benchmarks/feeding.py`). Tests that compare speeds of
+the machine, which a busy one fails, are a proof too. What has passed is one line of the results file. What
+fails is shown with the command that repeats it, is not recorded, and makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Proof:
         tests: of pytest, as it names them.
         unit: what `each` counts.
         options: more of pytest's.
+        language: of what is tested, "Python" or "Rust".
     """
 
     name: str
@@ -61,6 +62,7 @@ class Proof:
     tests: tuple[str, ...]
     unit: str = "kills"
     options: tuple[str, ...] = ()
+    language: str = "Python"
 
     def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
         """What runs it with a seed, and what it wants in its environment."""
@@ -70,6 +72,17 @@ class Proof:
     def passed(self, output: str) -> int:
         """How much passed, by what pytest prints."""
         return self.each if _count(output) and " failed" not in output else 0
+
+
+class Schedules(Proof):
+    """Schedules of faults of the kill switch, by a test of a crate; each seed is the next so many."""
+
+    def command(self, seed: int) -> tuple[list[str], dict[str, str]]:
+        words = ["cargo", "test", "--quiet", "--locked", "--package", "ascar-interface", "--test"]
+        return [*words, "schedules"], {"FIRST_SEED": str(seed * self.each)}
+
+    def passed(self, output: str) -> int:
+        return self.each if "test result: ok. 1 passed" in output else 0
 
 
 POWER = "tests/power/test_power.py::"
@@ -122,6 +135,8 @@ PROOFS = (
             "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
         ),
     ),
+    Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
+    Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
     *FEEDS,
     # Minutes each: last, so that a small budget comes to all others.
     Proof("kill a guest's processes", 125, 4, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),
@@ -210,7 +225,7 @@ def pieces(share: float, runner: Runner) -> Iterator[Piece]:
     for seed in range(max(proof.seeds for proof in PROOFS)):
         for proof in PROOFS:
             if seed < math.ceil(proof.seeds * share):
-                of_what = of_rust if isinstance(proof, Feed) and proof.language == "Rust" else of_python
+                of_what = of_rust if proof.language == "Rust" else of_python
                 yield Piece(f"{proof.name} {seed}", partial(runner.run, proof, seed), of_what)
 
 

@@ -8,6 +8,7 @@ import fcntl
 import gc
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -39,9 +40,14 @@ MACHINE_LOCK = Path("/run/ascar-tests.lock")
 FIGURES = pytest.StashKey[Counter[str]]()
 
 # The same examples everywhere, however slow the machine: a test that fails, fails for everybody. To look for
-# new ones: pytest --hypothesis-profile=search.
+# new ones, and twice as many: pytest --hypothesis-profile=search.
 settings.register_profile(
-    "same", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("same")
@@ -121,20 +127,33 @@ def group_of(nodeid: str) -> str:
     """The tests that run one after another in one worker; the test itself where it needs no company.
 
     Who shares out does not know the tests, only where they are: so their files say it, or the folder's
-    `conftest.py`.
+    `conftest.py`. Tests that have the machine for themselves would wait for each other in several workers.
     """
-    path = nodeid.partition("::")[0]
-    text = _text(ROOT / path)
-    if "pytest.mark.machine" in text:
+    path, *_, name = nodeid.partition("[")[0].split("::")
+    text = (ROOT / path).read_text("utf-8")
+    if _is_all_of_machine(ROOT / path):
         return "machine"
-    return path if 'scope="module"' in text else nodeid
+    if 'scope="module"' in text:
+        return path
+    return "machine" if name in _tests_of_machine(ROOT / path) else nodeid
 
 
 @cache
-def _text(path: Path) -> str:
+def _is_all_of_machine(path: Path) -> bool:
     shared = path.parent / "conftest.py"
-    files = [path, shared] if shared.exists() and shared != Path(__file__) else [path]
-    return "".join(file.read_text("utf-8") for file in files)
+    if shared.exists() and shared != Path(__file__) and "mark.machine" in shared.read_text("utf-8"):
+        return True
+    return bool(
+        re.search(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.machine", path.read_text("utf-8"), re.MULTILINE)
+    )
+
+
+@cache
+def _tests_of_machine(path: Path) -> frozenset[str]:
+    """The tests with the mark before their `def`, or on some of their parameters."""
+    parts = re.split(r"^ *def (\w+)", path.read_text("utf-8"), flags=re.MULTILINE)
+    before = zip(parts[::2], parts[1::2], strict=False)
+    return frozenset(name for text, name in before if "mark.machine" in text)
 
 
 @pytest.fixture(autouse=True, scope="session")

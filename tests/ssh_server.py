@@ -35,10 +35,11 @@ class Server:
         for name in ("host", "user"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
         (folder / "authorized").write_bytes((folder / "user.pub").read_bytes())
+        # With another home, a shell reads no start-up files.
         (folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
             f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nPasswordAuthentication no\n"
-            "PermitRootLogin prohibit-password\nUsePAM no\n"
+            f"PermitRootLogin prohibit-password\nUsePAM no\nSetEnv HOME={folder}\n"
         )
         (folder / "known").write_text(f"[127.0.0.1]:{self.port} {(folder / 'host.pub').read_text()}")
         (folder / "settings").write_text(

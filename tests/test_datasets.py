@@ -119,7 +119,8 @@ def test_it_is_flat_where_its_parameters_are_named(name):
 
 
 def test_a_study_tunes_on_it(tmp_path):
-    study = Study.read(ROOT / "examples" / "dataset.toml")
+    text = (ROOT / "examples" / "dataset.toml").read_text("utf-8")
+    study = Study.parse(f"{text}[stop]\ntrials = 60\n")
     with History(tmp_path / "history.sqlite") as history:
         outcome = tune(study, history)
     assert outcome.verdict.kind == "improved"

@@ -13,7 +13,6 @@ from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.proposals import Proposal, Proposals
 from ascar.optimizers.rationing import Rationed
 from ascar.optimizers.recommendation import recommend
-from ascar.optimizers.remaining import RemainingGains
 from ascar.optimizers.several import SeveralObjectives
 from ascar.optimizers.starting import start_proposals
 from ascar.optimizers.stopping import criterion_of, progress_of
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ascar.campaign import Campaign, Reserve
     from ascar.history import History
     from ascar.optimizers import Optimizer
+    from ascar.optimizers.remaining import RemainingGains
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
     from ascar.study import Study
@@ -127,6 +127,8 @@ class Search:
                 Proposal(configuration, Origin.RETRY, "the machine went down while it was tried")
             )
         if any(table.remaining_gain is not None for _, table in stop_tables(study.stop)):
+            from ascar.optimizers.remaining import RemainingGains
+
             self.remaining = RemainingGains(space, study.seed)
         for trial in self.campaign.trials:
             self._tell(trial)

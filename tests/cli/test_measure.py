@@ -101,7 +101,6 @@ def test_unit_readings_lose_their_warm_up(ascar, program):
 
 
 @pytest.mark.slow
-@pytest.mark.paced
 def test_a_work_amount_that_can_be_adjusted_tells_the_speed_apart_from_the_start(ascar):
     """A start of 20 ms, then 10,000 units a second."""
     done = ascar(

@@ -297,6 +297,7 @@ def test_numbers_learned_over_the_wire(ascar: Callable[..., Any], served: Served
     assert not any(at["on_trial"] for one in shown.document["workloads"] for at in one["controllers"])
 
 
+@pytest.mark.slow
 def test_the_cluster_is_killed_and_who_is_missing_is_told(
     ascar: Callable[..., Any], rules: Path, tmp_path: Path, controllers_here: Callable[..., Any]
 ) -> None:
@@ -338,6 +339,7 @@ def test_without_anybody(ascar: Callable[..., Any], rules: Path, tmp_path: Path)
             assert "no message server" in done.error
 
 
+@pytest.mark.slow
 def test_with_a_server_that_runs_elsewhere(ascar: Callable[..., Any], rules: Path, tmp_path: Path) -> None:
     """No server of their own: both sides are told by connection files; ^C ends learning as it began."""
     scenario = tmp_path / "two.toml"

@@ -13,7 +13,7 @@ from ascar.errors import AscarError, HistoryError
 from ascar.history import DamagedRun, History
 from ascar.results.trial import Origin, Purpose, TrialState
 
-FLIPS = 250
+FLIPS = 150
 COMMAND_FLIPS = 30
 COMMANDS = {
     "ls": ("history", "ls", "--json"),

@@ -33,7 +33,7 @@ def scale_of(name: str) -> tuple[str, str]:
 
 def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory: Path) -> None:
     for name in names(ascard):
-        for _ in range(4):
+        for _ in range(2):
             words = ["--personality", name, *scale_of(name), "--dir", memory, "--seconds", "0.02", "--clean"]
             done = subprocess.run(
                 [ascard, "load", *words], capture_output=True, text=True, timeout=100, check=False

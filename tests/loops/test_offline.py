@@ -73,9 +73,9 @@ def test_a_real_gain_is_found_verified_and_recommended(history):
 
 
 def test_where_nothing_matters_the_default_is_fine_nearly_always(history):
-    # The level is 1%; among 25 studies of pure noise more than 2 claims would be a one-in-500 event.
-    kinds = [tune(study("1000", seed=seed, budget="90 s"), history).verdict.kind for seed in range(25)]
-    assert kinds.count("improved") <= 2
+    # The level is 1%; among 12 studies of pure noise more than one claim would be a one-in-150 event.
+    kinds = [tune(study("1000", seed=seed, budget="90 s"), history).verdict.kind for seed in range(12)]
+    assert kinds.count("improved") <= 1
 
 
 def test_a_constraint_on_results_keeps_the_fastest_from_being_recommended(history):

@@ -166,6 +166,7 @@ def study_there(server: Server, load: str = READ) -> Study:
     return Study.parse(SWAPPED.format(port=server.port, settings=settings, ascard=find_ascard(), load=load))
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.machine
 def test_the_kernel_of_a_node_is_tuned_and_put_back(server: Server, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 from ascar.program.node_binary import find_ascard
 from ascar.testing import Guest
 
+pytestmark = pytest.mark.slow  # each boots a guest
+
 ROOT = Path(__file__).parents[2]
 SYSTEMD = Path("/lib/systemd/systemd")
 UNIT = "ascar-restore.service"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(not postgresql_installed(), reason="PostgreSQL is not installed, or has no account"),
     pytest.mark.slow,
-    pytest.mark.paced,
 ]
 
 SCANS = {"enable_indexscan": False, "enable_indexonlyscan": False, "enable_bitmapscan": False, "jit": False}
@@ -115,6 +114,7 @@ def until(target: ExistingPostgreSQL, limit_s: float) -> str:
     return target.violation
 
 
+@pytest.mark.paced
 @pytest.mark.parametrize("case", ["at once", "prepared", "no connection is left"])
 def test_clients_have_less_than_the_floor_for_at_most_five_seconds(server: LiveServer, case: str) -> None:
     found: list[float] = []

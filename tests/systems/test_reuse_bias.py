@@ -63,7 +63,6 @@ def patient_tune(study: Study, history: History) -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.paced
 def test_the_bias_is_reported_with_its_interval(tmp_path):
     with History(tmp_path / "history.sqlite") as history:
         outcome = patient_tune(Study.parse(STUDY.format(image=tmp_path / "disk.img")), history)

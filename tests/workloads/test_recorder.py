@@ -67,8 +67,11 @@ def process(place: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
-    """Record the process, replay its signature, and give the features that differ by more than 10%."""
+def far(pid: int, ascard: Path, place: Path) -> dict[str, float]:
+    """Record the process, replay its signature, and give the features that differ by more than 10%.
+
+    Gaps in time, which a busy machine makes longer, are for `benchmarks.load_signatures`.
+    """
     trace = record_process(pid, RecorderOptions(5.0)).trace
     original = features_of(trace)
     assert original["read_size_bytes_mean"] == 16384
@@ -78,25 +81,21 @@ def far(pid: int, ascard: Path, place: Path, seed: int) -> dict[str, float]:
     assert len(trace.only(TraceOperation.SYNC)) > 20
     wml = place / "signature.f"
     wml.write_text(signature_workload(trace))
-    words = ["--wml", wml, "--dir", place, "--seconds", "5", "--seed", str(seed)]
+    words = ["--wml", wml, "--dir", place, "--seconds", "5", "--seed", "1"]
     words += ["--record", place / "record.csv", "--clean"]
     done = subprocess.run([ascard, "load", *words], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     replayed = features_of(parse_load_record((place / "record.csv").read_bytes()))
     differences = relative_differences(original, replayed, share_min=0.02)
-    return {name: d for name, d in differences.items() if d > 0.1 and not name.endswith("relative_sd")}
+    return {name: d for name, d in differences.items() if d > 0.1 and "_gap_s_" not in name}
 
 
 @pytest.mark.slow
-@pytest.mark.paced
 def test_a_process_is_recorded_and_its_signature_replays(
     process: subprocess.Popen[str], ascard: Path, place: Path
 ) -> None:
     try:
-        # A busy machine makes gaps longer now and then, and never alike by chance.
-        differing = far(process.pid, ascard, place, 1)
-        for seed in range(2, 9):
-            differing = differing and far(process.pid, ascard, place, seed)
+        differing = far(process.pid, ascard, place)
     except EnvironmentLacks as lack:
         pytest.skip(str(lack))
     assert differing == {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy import optimize
 
 from ascar.surrogate.hyperparameters import KernelHyperparameters
 from ascar.surrogate.posterior import HyperparameterPosterior
@@ -49,6 +48,8 @@ def most_probable(
         starts: the starting points of the search, at least one.
         iterations_max: the limit of L-BFGS iterations from each start.
     """
+    from scipy import optimize  # a third of what starting `ascar tune` takes, and few trials need it not
+
     best: tuple[float, NDArray[np.float64]] | None = None
     for start in starts:
         found = cast("Any", optimize.minimize)(
