@@ -43,6 +43,7 @@ OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
+    "lustre": 'file_system = "scratch"\npath = "/var/tmp"\nlctl = "LCTL"',
     "postgresql": 'directory = "/var/tmp"',
     "redis": 'directory = "/var/tmp"',
     "mariadb": 'directory = "/var/tmp"',

@@ -24,15 +24,18 @@ from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.expression import parse
 from ascar.nodes.local import LocalNode
 from ascar.quoting import comment, shell_line
+from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Space, identifier, integer
 from ascar.study import convert
-from ascar.systems import Sample, Target
+from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.lustre.lctl import Lctl, setting_of
 from ascar.systems.lustre.restoration import LustreRestoration
 from ascar.systems.machine import describe_machine
+from ascar.systems.playbook import Playbook, PlaybookTask
+from ascar.systems.starter import PLAIN
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -73,7 +76,17 @@ class LustreClient(Target):
         StudyError: a key is wrong.
     """
 
-    default_workload: str | None = None
+    default_workload: str | None = "fio"
+    starter = Starter(
+        target={"file_system": '"scratch"', "path": '"/scratch/ascar"', "parameters": '"expert"'},
+        space={
+            **PLAIN,
+            "allow_cost": '#allow_cost = ["dyn-kernel"]',
+            "pinned": "osc_max_pages_per_rpc = 1024",
+            "constraint": "osc_max_dirty_mb >= 64",
+            "forbidden": "osc_max_rpcs_in_flight = 1, mdc_max_rpcs_in_flight = 2",
+        },
+    )
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, LustreOptions, "target")
@@ -185,9 +198,12 @@ class LustreClient(Target):
         return {"target": "lustre", **describe_machine(), "file_system": self.options.file_system}
 
     @classmethod
-    def offers(cls) -> Mapping[str, LustreSetting]:
-        """Every parameter of a client that a study may name."""
-        return lustre()
+    def needs(cls) -> tuple[Need, ...]:
+        """`lctl` of the client."""
+        remedy = "mount a Lustre file system: its client packages bring lctl"
+        return (
+            Need("lctl", "a Lustre client's parameters", shutil.which("lctl"), ("lustre",), remedy=remedy),
+        )
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
@@ -204,7 +220,14 @@ class LustreClient(Target):
         ]
         now = [shell_line(["lctl", "set_param", word]) for word in words]
         stays = [comment(f"to stay, on the MGS: lctl set_param -P {shell_line([word])}") for word in words]
-        return {"shell": [*now, *stays]}
+        module = "ansible.builtin.command"
+        tasks = [
+            PlaybookTask(name, module, {"argv": ["lctl", "set_param", word]})
+            for name, word in zip(wanted, words, strict=True)
+        ]
+        remarks = ["Until the client is mounted anew; to make it stay, run `lctl set_param -P` on the MGS."]
+        playbook = Playbook("Lustre", "lustre_clients", tasks, remarks=remarks)
+        return {"shell": [*now, *stays], "ansible": playbook.lines()}
 
     @property
     def _names(self) -> tuple[str, ...]:
