@@ -14,6 +14,8 @@ log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pa
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
 checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
              of 30 s against 64 GB and an hour, the ends of what is searched
+level 0      RocksDB, random writes over 400 MB with memtables of 4 MB; a compaction of four files of level 0
+             against one of 64, where writes are slowed down at 20 and at 512
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
 """
 
@@ -161,11 +163,35 @@ def _checkpoints(load_s: int, pairs: int) -> Trap:
     )
 
 
+def _level_0(load_s: int, pairs: int) -> Trap:
+    default = {
+        "level0_file_num_compaction_trigger": 4,
+        "level0_slowdown_writes_trigger": 20,
+        "level0_stop_writes_trigger": 36,
+    }
+    most = dict(zip(default, (64, 512, 1024), strict=True))
+    return Trap(
+        default,
+        most,
+        load_s,
+        pairs,
+        {
+            "tuned": [*default, "write_buffer_size"],
+            "parameters": {"write_buffer_size": {"default": 4 << 20}},
+        },
+        {"kind": "db_bench", "benchmark": "overwrite", "keys": 1_000_000, "value_bytes": 400, "threads": 2},
+        iops=2000,
+        server="rocksdb",
+        account="nobody",
+    )
+
+
 TRAPS = {
     "write-back": _pages(60000, 8, PAIRS),
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
+    "level 0": _level_0(10, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
 

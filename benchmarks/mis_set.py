@@ -14,6 +14,7 @@ full pages   PostgreSQL, updates of random rows soon after a checkpoint, on a vo
 buffers      PostgreSQL in 256 MiB of memory, look-ups in data of 640 MB: `shared_buffers` of 16 MB; 128 MB
 lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,536, so that each is a list; 128
 pool         MariaDB, `oltp_read_write` on tables of 100 MB: `innodb_buffer_pool_size` of 16 MB; 256 MB
+memtables    RocksDB, random writes over 400 MB: `write_buffer_size` of 1 MB; 64 MB
 """
 
 from __future__ import annotations
@@ -148,6 +149,16 @@ CASES = {
         {"kind": "sysbench", "tables": 4, "rows": 100_000, "clients": 8},
         load_s=5,
         budget_s=300,
+    ),
+    "memtables": MisSet(
+        "write_buffer_size",
+        1 << 20,
+        64 << 20,
+        ("max_background_jobs", "target_file_size_base", "max_subcompactions", "bytes_per_sync"),
+        {"kind": "rocksdb", "memory": "1 GiB"},
+        {"kind": "db_bench", "benchmark": "overwrite", "keys": 1_000_000, "value_bytes": 400, "threads": 2},
+        load_s=5,
+        budget_s=240,
     ),
 }
 

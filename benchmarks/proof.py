@@ -136,6 +136,12 @@ PROOFS = (
         ),
     ),
     Proof(
+        "kill a study of RocksDB",
+        20,
+        5,
+        (
+            "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
+        ),
         "kill a study of Lustre",
         100,
         10,

@@ -12,11 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ascar.catalogues import mariadb, postgresql
+from ascar.catalogues import mariadb, postgresql, rocksdb
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
 from ascar.program.mariadb import MariaPrograms
 from ascar.program.postgresql import Programs
+from ascar.program.rocksdb import RocksPrograms
 
 if TYPE_CHECKING:
     import random
@@ -48,6 +49,19 @@ def mariadb_installed() -> bool:
     try:
         mariadb_account()
         return MariaPrograms.find().number >= mariadb.VERSION_MIN and shutil.which("sysbench") is not None
+    except EnvironmentLacks:
+        return False
+
+
+def rocksdb_account() -> Account:
+    """Whom db_bench runs as."""
+    return Account.of(None, "RocksDB", "nobody")
+
+
+def rocksdb_installed() -> bool:
+    """Whether a version that ascar tunes is there."""
+    try:
+        return RocksPrograms.find().number >= rocksdb.VERSION_MIN
     except EnvironmentLacks:
         return False
 

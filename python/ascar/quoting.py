@@ -19,6 +19,7 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _REDIS_SIGNS = {ord('"'): '\\"', ord("\\"): "\\\\"}
 _MY_CNF_VALUE = re.compile(r"-?[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
+_ROCKSDB_VALUE = re.compile(r"-?[A-Za-z0-9_.:]+")
 _SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
 _ALTERED = re.compile(r"[A-Za-z0-9_.+-]+")
 _YAML_SIGNS = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
@@ -130,6 +131,17 @@ def my_cnf_value(value: object) -> str:
     """
     if not _MY_CNF_VALUE.fullmatch(str(value)):
         raise _refused(str(value), "my.cnf", "letters, digits, '_', and '.' or '-' between them")
+    return str(value)
+
+
+def rocksdb_value(value: object) -> str:
+    """A value of RocksDB's OPTIONS file that needs no escapes: 4096, kZSTD, bloomfilter:10:false.
+
+    Raises:
+        InputError: it would need them.
+    """
+    if not _ROCKSDB_VALUE.fullmatch(str(value)):
+        raise _refused(str(value), "an OPTIONS file", "letters, digits, '_', '.' and ':'")
     return str(value)
 
 

@@ -47,6 +47,7 @@ OPTIONS: Mapping[str, str] = {
     "postgresql": 'directory = "/var/tmp"',
     "redis": 'directory = "/var/tmp"',
     "mariadb": 'directory = "/var/tmp"',
+    "rocksdb": 'directory = "/var/tmp"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -71,6 +72,7 @@ METRICS: Mapping[str, str] = {
     "postgresql": "throughput_ops_per_s",
     "redis": "throughput_ops_per_s",
     "mariadb": "throughput_ops_per_s",
+    "rocksdb": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -82,6 +84,7 @@ LOADS: Mapping[str, str] = {
     "redis": '[workload]\nkind = "redis-benchmark"\nkeys = 1000\n[space]\ntuned = ["hz"]\n',
     "mariadb": '[workload]\nkind = "sysbench"\ntables = 1\nrows = 1000\n'
     '[space]\ntuned = ["innodb_flush_neighbors"]\n',
+    "rocksdb": '[workload]\nkind = "db_bench"\nkeys = 1000\n[space]\ntuned = ["max_background_jobs"]\n',
     "program": ECHO,
 }
 

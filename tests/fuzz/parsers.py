@@ -355,6 +355,24 @@ def configuration_file(content: bytes) -> None:
     read_configuration(file("configuration.json", content), preset("storage-v5"))
 
 
+@parser(
+    "rocksdb", "ascar.workloads.db_bench_report", "ascar.systems.rocksdb.event_log", "ascar.program.rocksdb"
+)
+def rocksdb(content: bytes) -> None:
+    """What db_bench prints, and what RocksDB leaves in the directory of a database."""
+    from ascar.program.rocksdb import OptionsInForce
+    from ascar.systems.rocksdb.event_log import events_of
+    from ascar.workloads.db_bench_report import rounds_of, tally_of
+
+    kind, rest = first(content, ("output", "LOG", "OPTIONS-000007"))
+    if kind == "output":
+        tally_of(rounds_of(rest.decode("utf-8", "replace"), 1.0)).metrics()
+    else:
+        database = file(kind, rest).parent
+        events_of(database)
+        OptionsInForce.of(database)
+
+
 @parser("lab-files", "ascar.lab")
 def lab_files(content: bytes) -> None:
     """A benchmark of searches, and what its options say."""

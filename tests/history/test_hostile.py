@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
+from ascar.catalogues.rocksdb import rocksdb
 from ascar.errors import InputError
 from ascar.history import History
 from ascar.history.record import run_record
@@ -25,6 +26,7 @@ SPACES = {
     "sqlite": lambda: sqlite_space(exclusive=True),
     "postgresql": lambda: all_of(one.parameter() for one in postgresql().values()),
     "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
+    "rocksdb": lambda: all_of(one.parameter() for one in rocksdb().values()),
 }
 TEXTS = st.one_of(
     st.sampled_from(

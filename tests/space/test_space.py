@@ -546,3 +546,22 @@ def test_nearest_moves_ranges_to_where_constraints_hold():
     found = space.nearest({"x": 9, "y": 3})
     assert 9 / 7 - 1e-4 < found["x"] < found["y"] < 9 / 7 + 1e-4, "from the defaults as far as they hold"
     assert space.pin({"x": 5}).default()["y"] > 5
+
+
+def test_where_every_number_is_weaker_the_special_default_is_all_that_is_left() -> None:
+    log = integer(
+        "log",
+        (16, 1024),
+        default=0,
+        log=True,
+        special={0: "automatic"},
+        weaker={">0": "availability"},
+        cost="dyn-app",
+    )
+    space = Space((log,))
+    assert len(list(space.enumerate())) == 1
+    assert dict(space.default()) == {"log": 0}
+    with pytest.raises(SpaceError, match="weakens availability"):
+        space.validate({"log": 64})
+    assert len(list(Space((log,), allow_weaker=("log=64",)).enumerate())) == 2
+    assert Space((log,), allow_weaker=("availability",)).validate({"log": 64})

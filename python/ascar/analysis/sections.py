@@ -49,6 +49,7 @@ _FORMS = {
     "ansible": "A playbook of Ansible",
     "my.cnf": "my.cnf",
     "set-global": "Statements for mariadb",
+    "rocksdb-options": "RocksDB's OPTIONS file",
 }
 
 

@@ -22,9 +22,10 @@ def export(
 ) -> int:
     """Print the recommended configuration as an administrator can use it.
 
-    As shell commands, files of the system (sysctl.d, udev, fstab, TuneD, postgresql.conf, redis.conf),
-    statements, Patroni's dynamic configuration or a playbook of Ansible: what differs from the defaults
-    that the study found; the rest is nobody's choice, and left out. Nothing is run.
+    As shell commands, files of the system (sysctl.d, udev, fstab, TuneD, postgresql.conf, redis.conf,
+    an OPTIONS file of RocksDB), statements, Patroni's dynamic configuration or a playbook of Ansible: what
+    differs from the defaults that the study found; the rest is nobody's choice, and left out. Nothing is
+    run.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run

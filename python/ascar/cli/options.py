@@ -29,6 +29,7 @@ class Form(StrEnum):
     ANSIBLE = "ansible"
     MY_CNF = "my.cnf"
     SET_GLOBAL = "set-global"
+    ROCKSDB_OPTIONS = "rocksdb-options"
 
 
 def _runs(incomplete: str) -> list[str]:

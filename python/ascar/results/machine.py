@@ -400,6 +400,7 @@ class ExportResult(
         "ansible",
         "my.cnf",
         "set-global",
+        "rocksdb-options",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

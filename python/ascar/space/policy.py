@@ -38,12 +38,17 @@ def permitted(parameter: Parameter, allow_weaker: Permissions) -> Domain:
     if isinstance(domain, Choices):
         return Choices(tuple(v for v in domain.values if permits(parameter, v, allow_weaker)), domain.ordered)
     special = {value for value in domain.special if permits(parameter, value, allow_weaker)}
+    # Values named one by one stay, as single values outside the range that is left.
+    named = {_value_of(parameter, entry) for entry in allow_weaker if entry.startswith(f"{parameter.name}=")}
     narrow = domain
     for label in parameter.weaker:
         if not label.guarantees <= set(allow_weaker) and label.relation != "==":
-            narrow = _cut(narrow, label)
-    # Values named one by one stay, as single values outside the range that is left.
-    named = {_value_of(parameter, entry) for entry in allow_weaker if entry.startswith(f"{parameter.name}=")}
+            cut = _cut(narrow, label)
+            if cut is None:
+                # Single values alone are left, the default among them: one of them is the range.
+                value, *others = sorted(special | named)
+                return Range(value, value, integer=domain.integer, special=tuple(others))
+            narrow = cut
     special |= {value for value in named if not narrow.low <= value <= narrow.high}
     return replace(narrow, special=tuple(sorted(special)))
 
@@ -87,8 +92,8 @@ def _value_of(parameter: Parameter, entry: str) -> float:
     return value
 
 
-def _cut(domain: Range, label: Weaker) -> Range:
-    """The part of a range that a label does not cover; the default keeps it from being empty."""
+def _cut(domain: Range, label: Weaker) -> Range | None:
+    """The part of a range that a label does not cover; None: none of it, for the default is special."""
     limit = label.value
     assert not isinstance(limit, str), "relations are between numbers"
     strict = label.relation in ("<", ">")  # the limit itself is not covered
@@ -103,8 +108,5 @@ def _cut(domain: Range, label: Weaker) -> Range:
             else (math.ceil(steps) if strict else math.floor(steps) + 1)
         )
         bound = domain.low + index * domain.step
-    return (
-        replace(domain, high=min(domain.high, bound))
-        if below
-        else replace(domain, low=max(domain.low, bound))
-    )
+    low, high = (domain.low, min(domain.high, bound)) if below else (max(domain.low, bound), domain.high)
+    return None if low > high else replace(domain, low=low, high=high)

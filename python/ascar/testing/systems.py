@@ -29,6 +29,7 @@ FORMS = (
     "ansible",
     "my.cnf",
     "set-global",
+    "rocksdb-options",
 )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.02
 _END_S = 30.0
+_GRACE_S = 2.0
 _STAGE_S = 600.0
 
 
@@ -228,15 +229,16 @@ class OwnServer(Generic[P]):
             raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
 
     def _run(self, argv: Sequence[str], *, as_us: bool = False) -> None:
+        """Run a program that ends by itself; if we are killed, it is ended before its files are removed."""
         words = list(argv) if as_us else self.account.run(*argv)
+        process = Foreground(words, {}, self.place, self._keeper, _GRACE_S)
         try:
-            done = subprocess.run(
-                words, capture_output=True, text=True, timeout=_STAGE_S, check=False, cwd=self.place
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise StageFailed("change", f"{argv[0]}: {error}") from error
-        if done.returncode != 0:
-            raise StageFailed("change", f"{Path(argv[0]).name}: {last_line(done.stderr)}", done.stderr)
+            process.wait(_STAGE_S)
+        except StageFailed as failure:
+            problem = last_line(failure.stderr) if failure.stderr else failure.message
+            raise StageFailed("change", f"{Path(argv[0]).name}: {problem}", failure.stderr) from None
+        finally:
+            process.end()
 
 
 def last_line(text: str) -> str:

@@ -85,8 +85,8 @@ class OwnServerTarget(Target, Generic[S]):
     """The name of the kind."""
     account: ClassVar[str]
     """The account that packages make for the server."""
-    socket: ClassVar[str]
-    """The name of the socket."""
+    socket: ClassVar[str | None]
+    """The name of the socket; None: it has none."""
 
     told: ClassVar[frozenset[str]]
     """The names of the counters and gauges that the server tells."""
@@ -131,7 +131,7 @@ class OwnServerTarget(Target, Generic[S]):
         """
         key = f"target.directory = {str(self._directory)!r}"
         longest = _PATH_BYTES_MAX - len(f"/ascar-12345678/{self.socket}")
-        if len(os.fsencode(self._directory)) > longest:
+        if self.socket is not None and len(os.fsencode(self._directory)) > longest:
             raise StudyError(f"{key}: the path is too long for a socket; name a shorter one")
         try:
             place = Path(tempfile.mkdtemp(prefix="ascar-", dir=self._directory))

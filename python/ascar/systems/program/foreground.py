@@ -80,9 +80,7 @@ class Foreground:
         self._hearing = threading.Thread(target=self._hear, args=(self._process.stdout,), daemon=True)
         self._hearing.start()
         try:
-            began = _stat(self.pid)[_BEGAN]
-            called = f"{self.pid}:{began}:{mark}"
-            self._ending = [str(find_ascard()), "keeper", "--end", called, "--grace", f"{end_s:g}"]
+            self._ending = ending_of(self.pid, mark, end_s)
             keeper.undo_command(self._ending, limit_s=min(60.0, end_s + _LATER_S))
             if admit is not None:
                 admit(self.pid)
@@ -115,6 +113,19 @@ class Foreground:
         how = f"exited with {status}" if status >= 0 else f"was killed by signal {-status}"
         raise StageFailed("program", f"{self.name} {how}{last}", said)
 
+    def wait(self, limit_s: float) -> None:
+        """Wait until it has ended by itself.
+
+        Raises:
+            StageFailed: it has failed, with its last words, or goes on after that many seconds.
+        """
+        try:
+            status = self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise StageFailed("program", f"{self.name} goes on after {limit_s:g} s") from None
+        if status != 0:
+            self.check_alive()
+
     def memory_bytes(self) -> float:
         """The resident memory of its session."""
         pages = 0
@@ -144,6 +155,18 @@ class Foreground:
         with suppress(OSError, ValueError), pipe:
             while line := pipe.readline(_LINE_BYTES):
                 self._said.append(line.rstrip(b"\n"))
+
+
+def ending_of(pid: int, mark: str, end_s: float) -> list[str]:
+    """The command that ends a program with all that it started, and finds nothing once it has ended.
+
+    Args:
+        pid: the process that leads its session.
+        mark: what its environment has as `MARK`.
+        end_s: seconds that it has to end before it is killed.
+    """
+    called = f"{pid}:{_stat(pid)[_BEGAN]}:{mark}"
+    return [str(find_ascard()), "keeper", "--end", called, "--grace", f"{end_s:g}"]
 
 
 def _stat(pid: int) -> list[str]:
