@@ -142,6 +142,8 @@ PROOFS = (
         (
             "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
         ),
+    ),
+    Proof(
         "kill a study of Lustre",
         100,
         10,

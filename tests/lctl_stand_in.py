@@ -106,6 +106,33 @@ def stored(full: str, value: int, state: dict[str, Any]) -> bool:
     return True
 
 
+class LustreStandIn:
+    """A stand-in's state and the options of a study of it."""
+
+    def __init__(self, place: Path) -> None:
+        self.file = place / "state.json"
+        self.save(fresh())
+        program = place / "lctl"
+        script = Path(__file__).resolve()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
+        program.chmod(0o755)
+        self.options: dict[str, Any] = {
+            "file_system": FILE_SYSTEM,
+            "path": str(place),
+            "lctl": str(program),
+        }
+
+    def save(self, state: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps(state))
+
+    def change(self, **keys: Any) -> None:
+        self.save(json.loads(self.file.read_text()) | keys)
+
+    @property
+    def values(self) -> dict[str, int]:
+        return json.loads(self.file.read_text())["values"]
+
+
 def main(file: Path, verb: str, *words: str) -> int:
     """Do what `lctl` would, one call at a time."""
     lock = file.with_suffix(".lock").open("w")

@@ -20,6 +20,7 @@ from ascar.rules import Action, RuleSet
 from ascar.space.study_table import study_space
 from ascar.study import Study
 from ascar.systems import open_target
+from lctl_stand_in import LustreStandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
-    "lustre": 'file_system = "scratch"\npath = "/var/tmp"\nlctl = "LCTL"',
+    "lustre": 'file_system = "scratch"\npath = "/var/tmp"\nlctl = "LCTL"\nsettings = ["llite.statahead_max"]',
     "postgresql": 'directory = "/var/tmp"',
     "redis": 'directory = "/var/tmp"',
     "mariadb": 'directory = "/var/tmp"',
@@ -86,6 +87,7 @@ LOADS: Mapping[str, str] = {
     '[space]\ntuned = ["innodb_flush_neighbors"]\n',
     "rocksdb": '[workload]\nkind = "db_bench"\nkeys = 1000\n[space]\ntuned = ["max_background_jobs"]\n',
     "program": ECHO,
+    "lustre": ECHO,
 }
 
 
@@ -98,6 +100,7 @@ def study(tmp_path: Path) -> Callable[[str], Study]:
     def of(kind: str) -> Study:
         options = OPTIONS[kind].replace("TABLE", str(tmp_path / "table.csv"))
         options = options.replace("RULES", str(tmp_path / "rules.txt"))
+        options = options.replace("LCTL", LustreStandIn(tmp_path).options["lctl"])
         return Study.parse(
             f'[study]\nname = "{kind}"\nobjective = "maximize ops_per_s"\nbudget = "1 min"\n'
             f'[target]\nkind = "{kind}"\n{options}'

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +19,10 @@ from ascar.space import identifier
 from ascar.systems.lustre.client import LustreClient
 from ascar.systems.lustre.lctl import setting_of, told
 from ascar.testing import TargetContract
+from lctl_stand_in import LustreStandIn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SEQUENCES = 10
 DIRTY = f"{stand_in.OSC[0]}.max_dirty_mb"
@@ -36,36 +39,15 @@ with LustreClient(json.loads(sys.argv[1])) as target:
 """
 
 
-class Client:
-    """A stand-in's state and the options of a study of it."""
-
-    def __init__(self, place: Path) -> None:
-        self.file = place / "state.json"
-        self.save(stand_in.fresh())
-        program = place / "lctl"
-        script = Path(stand_in.__file__).resolve()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
-        program.chmod(0o755)
-        self.options: dict[str, Any] = {
-            "file_system": stand_in.FILE_SYSTEM,
-            "path": str(place),
-            "lctl": str(program),
-        }
-
-    def save(self, state: dict[str, Any]) -> None:
-        self.file.write_text(json.dumps(state))
-
-    def change(self, **keys: Any) -> None:
-        self.save(json.loads(self.file.read_text()) | keys)
-
-    @property
-    def values(self) -> dict[str, int]:
-        return json.loads(self.file.read_text())["values"]
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper's journal is the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
-    return Client(tmp_path)
+def client(tmp_path: Path) -> LustreStandIn:
+    return LustreStandIn(tmp_path)
 
 
 def apply(target: LustreClient, **changes: int) -> None:
@@ -74,7 +56,7 @@ def apply(target: LustreClient, **changes: int) -> None:
 
 class TestLustreContract(TargetContract):
     @pytest.fixture(autouse=True)
-    def _client(self, client: Client) -> None:
+    def _client(self, client: LustreStandIn) -> None:
         self.client = client
 
     def make(self) -> LustreClient:
@@ -85,7 +67,7 @@ class TestLustreContract(TargetContract):
 
 
 @pytest.mark.parametrize("name", list(lustre()))
-def test_each_setting_and_what_changes_with_it_is_put_back(client: Client, name: str) -> None:
+def test_each_setting_and_what_changes_with_it_is_put_back(client: LustreStandIn, name: str) -> None:
     before = client.values
     setting = lustre()[name]
     with LustreClient({**client.options, "settings": [name]}) as target:
@@ -99,7 +81,7 @@ def test_each_setting_and_what_changes_with_it_is_put_back(client: Client, name:
     assert client.values == before
 
 
-def test_what_lustre_raises_without_a_word_stays_where_the_study_has_it(client: Client) -> None:
+def test_what_lustre_raises_without_a_word_stays_where_the_study_has_it(client: LustreStandIn) -> None:
     with LustreClient({**client.options, "settings": ["osc.max_rpcs_in_flight"]}) as target:
         apply(target, osc_max_rpcs_in_flight=64)
         assert client.values[DIRTY] == 32
@@ -109,7 +91,7 @@ def test_what_lustre_raises_without_a_word_stays_where_the_study_has_it(client: 
 
 
 @pytest.mark.parametrize("state", ["EVICTED", "RECOVER", "CONNECTING", "DISCONN"])
-def test_nothing_is_set_while_a_target_is_not_connected(client: Client, state: str) -> None:
+def test_nothing_is_set_while_a_target_is_not_connected(client: LustreStandIn, state: str) -> None:
     with LustreClient(client.options) as target:
         client.change(states={stand_in.OSC[1]: state}, sets=0)
         with pytest.raises(StageFailed, match=f"OST0001.*the state is {state}; must be FULL or IDLE"):
@@ -118,7 +100,7 @@ def test_nothing_is_set_while_a_target_is_not_connected(client: Client, state: s
         client.change(states={})
 
 
-def test_a_trial_in_which_the_client_was_evicted_fails_by_name(client: Client) -> None:
+def test_a_trial_in_which_the_client_was_evicted_fails_by_name(client: LustreStandIn) -> None:
     with LustreClient(client.options) as target:
         apply(target, osc_max_rpcs_in_flight=16)
         assert target.sample().counters["osc_wait_s"] == pytest.approx(15)
@@ -130,7 +112,7 @@ def test_a_trial_in_which_the_client_was_evicted_fails_by_name(client: Client) -
 
 
 @pytest.mark.parametrize("quirk", ["2.17", "fractions"])
-def test_output_of_other_versions_is_read(client: Client, quirk: str) -> None:
+def test_output_of_other_versions_is_read(client: LustreStandIn, quirk: str) -> None:
     client.change(quirk=quirk)
     with LustreClient(client.options) as target:
         assert target.read(["osc_max_dirty_mb"]) == {"osc_max_dirty_mb": 32}
@@ -144,19 +126,19 @@ def test_output_of_other_versions_is_read(client: Client, quirk: str) -> None:
         ("no state", "must have one line with its state, has 0"),
     ],
 )
-def test_what_cannot_be_read_is_named(client: Client, quirk: str, words: str) -> None:
+def test_what_cannot_be_read_is_named(client: LustreStandIn, quirk: str, words: str) -> None:
     client.change(quirk=quirk)
     with pytest.raises(StageFailed, match=words), LustreClient(client.options):
         pass
 
 
-def test_devices_that_differ_are_named(client: Client) -> None:
+def test_devices_that_differ_are_named(client: LustreStandIn) -> None:
     client.change(values={**client.values, DIRTY: 64})
     with pytest.raises(StageFailed, match="as on other devices"), LustreClient(client.options):
         pass
 
 
-def test_a_value_that_the_server_does_not_allow_fails_the_trial(client: Client) -> None:
+def test_a_value_that_the_server_does_not_allow_fails_the_trial(client: LustreStandIn) -> None:
     before = client.values
     with LustreClient(client.options) as target:
         with pytest.raises(StageFailed, match="max_pages_per_rpc = 16384: is 1024 after set_param") as failed:
@@ -172,7 +154,7 @@ def test_lines_before_the_first_parameter_are_none() -> None:
     ]
 
 
-def test_exports_set_and_say_what_makes_them_stay(client: Client) -> None:
+def test_exports_set_and_say_what_makes_them_stay(client: LustreStandIn) -> None:
     target = LustreClient(client.options)
     lines = target.commands(target.space.default(), ("osc_max_dirty_mb",))["shell"]
     assert lines[0] == "lctl set_param 'osc.scratch-*.max_dirty_mb=32'"
@@ -188,7 +170,7 @@ def test_exports_set_and_say_what_makes_them_stay(client: Client) -> None:
         ({"settings": ["osc.none"]}, "target.settings: 'osc.none': must be one of"),
     ],
 )
-def test_mistakes_are_named(client: Client, options: dict[str, Any], words: str) -> None:
+def test_mistakes_are_named(client: LustreStandIn, options: dict[str, Any], words: str) -> None:
     with pytest.raises(StudyError) as caught:
         LustreClient({**client.options, **options})
     assert words in caught.value.message
@@ -214,12 +196,12 @@ def sequence(seed: int) -> list[dict[str, int]]:
 
 
 @pytest.mark.slow
-def test_random_sequences_that_are_killed_leave_nothing(client: Client, seed: int) -> None:
+def test_random_sequences_that_are_killed_leave_nothing(client: LustreStandIn, seed: int) -> None:
     for turn in range(SEQUENCES):
         one_that_is_killed(client, SEQUENCES * seed + turn)
 
 
-def one_that_is_killed(client: Client, seed: int) -> None:
+def one_that_is_killed(client: LustreStandIn, seed: int) -> None:
     before, draw = client.values, random.Random(seed)
     words = [sys.executable, "-c", CHILD, json.dumps(client.options)]
     words.append(json.dumps(sequence(seed)))
