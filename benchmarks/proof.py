@@ -143,6 +143,12 @@ PROOFS = (
             "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
         ),
     ),
+    Proof(
+        "kill a study of Lustre",
+        100,
+        10,
+        ("tests/systems/test_lustre.py::test_random_sequences_that_are_killed_leave_nothing",),
+    ),
     Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
     Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
     *FEEDS,

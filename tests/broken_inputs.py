@@ -93,6 +93,7 @@ _NEEDED: dict[tuple[str, str], dict[str, Any]] = {
     ("target", "table"): {"file": "dataset:storage-v5-mailserver", "metrics": ["throughput_ops_per_s"]},
     ("workload", "command"): {"argv": ["/bin/true"], "metrics": {"throughput_ops_per_s": "regex:(.)"}},
     ("optimizer", "external"): {"command": ["/bin/cat"]},
+    ("target", "lustre"): {"file_system": "scratch", "path": "/var/tmp"},
     ("node", "ssh"): {"name": "n", "host": "localhost"},
 }
 SPACE_KEYS = {

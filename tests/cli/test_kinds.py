@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -20,6 +21,7 @@ from ascar.rules import Action, RuleSet
 from ascar.space.study_table import study_space
 from ascar.study import Study
 from ascar.systems import open_target
+from lctl_stand_in import LustreStandIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +45,7 @@ OPTIONS: Mapping[str, str] = {
     "localfs": 'file_systems = ["ext4"]',
     "sqlite": "",
     "linux": 'settings = ["vm.dirtytime_expire_seconds", "vm.laptop_mode"]',
+    "lustre": 'file_system = "scratch"\npath = "/var/tmp"\nsettings = ["llite.statahead_max"]',
     "postgresql": 'directory = "/var/tmp"',
     "redis": 'directory = "/var/tmp"',
     "mariadb": 'directory = "/var/tmp"',
@@ -85,12 +88,15 @@ LOADS: Mapping[str, str] = {
     '[space]\ntuned = ["innodb_flush_neighbors"]\n',
     "rocksdb": '[workload]\nkind = "db_bench"\nkeys = 1000\n[space]\ntuned = ["max_background_jobs"]\n',
     "program": ECHO,
+    "lustre": ECHO,
 }
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Callable[[str], Study]:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Study]:
     """A study of a kind, with everything that it names."""
+    lctl = Path(LustreStandIn(tmp_path).options["lctl"])
+    monkeypatch.setenv("PATH", f"{lctl.parent}:{os.environ['PATH']}")
     (tmp_path / "table.csv").write_text("depth,ops_per_s\n" + "".join(f"{n},{n * 10}\n" for n in range(1, 9)))
     (tmp_path / "rules.txt").write_text(RuleSet.uniform(Action(50, 150, 0)).text())
 
@@ -166,7 +172,7 @@ def test_init_writes_a_study_of_the_kind(ascar: Callable[..., Any], kind: str, t
 def test_doctor_says_of_each_whether_it_can_be_tuned(ascar: Callable[..., Any]) -> None:
     found = {one["kind"]: one for one in ascar("doctor", "--json").document["targets"]}
     assert sorted(found) == KINDS
-    assert all(found[kind]["ready"] for kind in KINDS if kind != "localfs")
+    assert all(found[kind]["ready"] for kind in KINDS if kind not in ("localfs", "lustre"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,289 @@
+"""The client of a Lustre file system: parameters by `lctl set_param`, until the study ends.
+
+[target]
+kind = "lustre"
+file_system = "scratch"         # its name, as `lfs mdts` and `mount` have it
+path = "/scratch/ascar"         # an existing directory on it: the load runs below
+parameters = "expert"           # or "wide"
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ascar.catalogues.lustre import LustreSetting, lustre
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.expression import parse
+from ascar.nodes.local import LocalNode
+from ascar.quoting import comment, shell_line
+from ascar.results.machine import Need
+from ascar.results.trial import Change
+from ascar.space import ChangeCost, Space, identifier, integer
+from ascar.study import convert
+from ascar.systems import Sample, Starter, Target
+from ascar.systems.catalogue import KnownParameter
+from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.lustre.lctl import Lctl, setting_of
+from ascar.systems.lustre.restoration import LustreRestoration
+from ascar.systems.machine import describe_machine
+from ascar.systems.playbook import Playbook, PlaybookTask
+from ascar.systems.starter import PLAIN
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from types import TracebackType
+
+    from ascar.space import Configuration, Parameter, Value
+
+_FILE_SYSTEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,7}")
+_UNDO_S = 60.0
+
+
+class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "lustre".
+
+    Attributes:
+        file_system: the name of the file system.
+        path: an existing directory on it; the load runs in one below, which is removed at the end.
+        settings: the settings to tune, such as "osc.max_dirty_mb". None: those of `parameters`.
+        parameters: "expert" or "wide".
+        lctl: the program, by name or path.
+    """
+
+    file_system: str
+    path: str
+    settings: tuple[str, ...] | None = None
+    parameters: Literal["expert", "wide"] = "expert"
+    lctl: str = "lctl"
+
+
+class LustreClient(Target):
+    """The target of kind "lustre".
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    default_workload: str | None = "fio"
+    starter = Starter(
+        target={"file_system": '"scratch"', "path": '"/scratch/ascar"', "parameters": '"expert"'},
+        space={
+            **PLAIN,
+            "allow_cost": '#allow_cost = ["dyn-kernel"]',
+            "pinned": "osc_max_pages_per_rpc = 1024",
+            "constraint": "osc_max_dirty_mb >= 64",
+            "forbidden": "osc_max_rpcs_in_flight = 1, mdc_max_rpcs_in_flight = 2",
+        },
+    )
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, LustreOptions, "target")
+        _check(self.options)
+        self._settings = {identifier(name): one for name, one in _chosen(self.options).items()}
+        parameters = [_parameter(name, one) for name, one in self._settings.items()]
+        limits = [
+            parse(f"{name} <= {identifier(one.at_most)}")
+            for name, one in self._settings.items()
+            if identifier(one.at_most or "none") in self._settings
+        ]
+        rpcs, modifying = "mdc_max_rpcs_in_flight", "mdc_max_mod_rpcs_in_flight"
+        if rpcs in self._settings:
+            limits.append(parse(f"{modifying} < {rpcs}"))
+        self.space = Space(tuple(parameters), name="lustre", constraints=tuple(limits))
+        self.owner = "lustre"
+        self._opened = ExitStack()
+        self._lctl: Lctl | None = None
+        self._restoration: LustreRestoration | None = None
+        self._directory: Path | None = None
+        self._evictions: frozenset[tuple[str, int]] = frozenset()
+        self._current: Mapping[str, Value] = {}
+
+    def __enter__(self) -> LustreClient:
+        """Note what undoes every change; the values in force become the defaults.
+
+        Raises:
+            EnvironmentLacks: there is no `lctl`.
+            StageFailed: the file system is not mounted, or a target is not connected.
+        """
+        program = shutil.which(self.options.lctl)
+        if program is None:
+            raise EnvironmentLacks(f"target.lctl = {self.options.lctl!r:.80}: there is no such program")
+        program = str(Path(program).absolute())
+        lctl = Lctl(LocalNode(), program, self.options.file_system)
+        lctl.check_serving()
+        old = lctl.values(self._names)
+        self._restoration = LustreRestoration(program, self.options.file_system, old)
+        self._lctl, self._current = lctl, self._joint(old)
+        try:
+            self.space = self.space.with_defaults(self._current)
+            keeper = self._opened.enter_context(Keeper(self.owner, user=True))
+            keeper.undo_command(self._restoration.command, _UNDO_S)
+            place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
+            keeper.undo_command(removal_of(place))
+            place.mkdir(0o700)
+        except OSError as error:
+            self._opened.close()
+            raise StudyError(
+                f"target.path = {self.options.path!r:.80}: {error.strerror}; must be a directory that you "
+                "may write to"
+            ) from error
+        except BaseException:
+            self._opened.close()
+            raise
+        self._directory, self._evictions = place, lctl.evictions()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back; the keeper does."""
+        self._lctl = None
+        self._opened.close()
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        present = self._joint(self._entered().values(self._names))
+        return {name: present[name] for name in names}
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Set what differs on every device; nothing while a target recovers.
+
+        Raises:
+            StageFailed: a target is not connected, or Lustre refuses a value.
+        """
+        lctl, start_s = self._entered(), time.monotonic()
+        assert self._restoration is not None
+        lctl.check_serving()
+        lctl.put(
+            {full: int(configuration[identifier(setting_of(full))]) for full in self._restoration.values}
+        )
+        self._evictions = lctl.evictions()
+        difference = self.space.change(self._current, configuration)
+        self._current = dict(configuration)
+        return Change.of(difference, {"settings": time.monotonic() - start_s})
+
+    def sample(self) -> Sample:
+        """Requests and bytes of the client; a trial with an eviction fails.
+
+        Raises:
+            StageFailed: the client was evicted since the last change, or a target is not connected.
+        """
+        lctl = self._entered()
+        fresh = sorted(lctl.evictions() - self._evictions)
+        if fresh:
+            raise StageFailed("sample", f"{fresh[0][0]}: the client was evicted at {fresh[0][1]}")
+        lctl.check_serving()
+        return Sample(lctl.counters())
+
+    @property
+    def workspace(self) -> Workspace:
+        """A directory on the file system, removed at the end."""
+        assert self._directory is not None, "a target is entered before it is used"
+        return Workspace(self._directory)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        return {"target": "lustre", **describe_machine(), "file_system": self.options.file_system}
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """`lctl` of the client."""
+        remedy = "mount a Lustre file system: its client packages bring lctl"
+        return (
+            Need("lctl", "a Lustre client's parameters", shutil.which("lctl"), ("lustre",), remedy=remedy),
+        )
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
+        """The settings that the study names."""
+        chosen = _chosen(convert(options, LustreOptions, "target"))
+        return {identifier(name): KnownParameter(numbers=True) for name in chosen}
+
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """`lctl set_param` for now, and as comments what a person runs on the MGS to make it stay."""
+        wanted = [name for name in self._settings if name in chosen]
+        words = [
+            f"{self._settings[name].pattern(self.options.file_system)}={int(configuration[name])}"
+            for name in wanted
+        ]
+        now = [shell_line(["lctl", "set_param", word]) for word in words]
+        stays = [comment(f"to stay, on the MGS: lctl set_param -P {shell_line([word])}") for word in words]
+        module = "ansible.builtin.command"
+        tasks = [
+            PlaybookTask(name, module, {"argv": ["lctl", "set_param", word]})
+            for name, word in zip(wanted, words, strict=True)
+        ]
+        remarks = ["Until the client is mounted anew; to make it stay, run `lctl set_param -P` on the MGS."]
+        playbook = Playbook("Lustre", "lustre_clients", tasks, remarks=remarks)
+        return {"shell": [*now, *stays], "ansible": playbook.lines()}
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self._settings.values())
+
+    def _joint(self, values: Mapping[str, int]) -> dict[str, int]:
+        """One value a setting, which all devices have.
+
+        Raises:
+            StageFailed: devices differ.
+        """
+        found: dict[str, int] = {}
+        for full, value in values.items():
+            name = identifier(setting_of(full))
+            if found.setdefault(name, value) != value:
+                raise StageFailed("lctl", f"{full} = {value}: must be {found[name]}, as on other devices")
+        return found
+
+    def _entered(self) -> Lctl:
+        assert self._lctl is not None, "a target is entered before it is used"
+        return self._lctl
+
+
+def _check(options: LustreOptions) -> None:
+    if not _FILE_SYSTEM.fullmatch(options.file_system):
+        raise StudyError(
+            f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "
+            "of at most 8 letters and digits"
+        )
+    if "\0" in options.path or not Path(options.path).is_absolute():
+        raise StudyError(f"target.path = {options.path!r:.80}: must be the absolute path of a directory")
+
+
+def _chosen(options: LustreOptions) -> dict[str, LustreSetting]:
+    """The settings of a study, with those that Lustre changes along with them, in the order of writing."""
+    known = lustre()
+    names = options.settings
+    if names is None:
+        names = tuple(one.name for one in known.values() if one.expert or options.parameters == "wide")
+    if not names:
+        raise StudyError("target.settings = []: must name at least one setting")
+    for name in names:
+        if name not in known:
+            raise StudyError(f"target.settings: {name!r:.80}: must be one of {', '.join(known)}")
+    along = {other for name in names for other in (*known[name].changes, known[name].at_most) if other}
+    return {name: one for name, one in known.items() if name in along or name in names}
+
+
+def _parameter(name: str, setting: LustreSetting) -> Parameter:
+    return integer(
+        name,
+        setting.range,
+        log=setting.log,
+        default=setting.default,
+        cost=ChangeCost.DYN_KERNEL,
+        unit=setting.unit,
+        description=setting.what,
+        native=setting.name,
+    )

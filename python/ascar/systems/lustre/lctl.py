@@ -1,0 +1,183 @@
+"""`lctl get_param` and `lctl set_param`, never with `-P`: parameters, states of imports, statistics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ascar.catalogues.lustre import lustre
+from ascar.errors import StageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ascar.nodes import Node
+
+LIMIT_S = 10.0
+"""How long one call of `lctl` may take."""
+_PASSES = 4  # what Lustre changes with a parameter is set in the next pass at the latest
+_SERVING = frozenset({"FULL", "IDLE"})
+_HEAD = re.compile(r"(osc|mdc|llite)\.([A-Za-z0-9_-]{1,128})\.([a-z_]{1,64})=(.*)")
+_NUMBER = re.compile(r"([0-9]{1,18})(?:\.0+)?")
+_STATE = re.compile(r"\s*state:\s*(\S+)\s*")
+_EVICTION = re.compile(r"\s*-\s*\[\s*([0-9]+),\s*EVICTED\s*\]")
+_STATISTIC = re.compile(
+    r"(\w+)\s+([0-9]+) samples \[(usecs?|bytes|reqs|regs)\](?: [0-9]+ [0-9]+ ([0-9]+)(?: [0-9]+)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LctlParameter:
+    """A parameter of a device, as `lctl` tells it.
+
+    Attributes:
+        full: its whole name.
+        setting: the kind of device and the parameter.
+        text: its value, of a line or of several.
+    """
+
+    full: str
+    setting: str
+    text: str
+
+
+class Lctl:
+    """The `lctl` of a client.
+
+    Args:
+        node: the machine.
+        program: the path of `lctl` there.
+        file_system: the name of the file system.
+    """
+
+    def __init__(self, node: Node, program: str, file_system: str) -> None:
+        self._node, self._program, self._file_system = node, program, file_system
+
+    def values(self, settings: tuple[str, ...]) -> dict[str, int]:
+        """The values in force by full name, of all devices.
+
+        Raises:
+            StageFailed: `lctl` fails, or what it says cannot be read.
+        """
+        patterns = [lustre()[name].pattern(self._file_system) for name in settings]
+        found = {one.full: (one.setting, _number(one)) for one in self._told(*patterns)}
+        missing = [name for name in settings if name not in {setting for setting, _ in found.values()}]
+        if missing:
+            raise StageFailed("lctl", f"{missing[0]}: no device of {self._file_system!r} has it")
+        return {full: value for full, (_, value) in found.items()}
+
+    def put(self, wanted: Mapping[str, int]) -> None:
+        """Set parameters by full name until all are in force, whatever Lustre changes with each.
+
+        Raises:
+            StageFailed: one is not in force in the end, in Lustre's own words.
+        """
+        order = list(lustre())
+        names = sorted(wanted, key=lambda full: (order.index(setting_of(full)), full))
+        settings = tuple({setting_of(full): None for full in names})
+        refusal, different = "", names
+        for _ in range(_PASSES):
+            present = self.values(settings)
+            different = [full for full in names if present.get(full) != wanted[full]]
+            if not different:
+                return
+            for full in different:
+                words = [self._program, "set_param", f"{full}={wanted[full]}"]
+                done = self._node.run(words, LIMIT_S)
+                refusal = done.err if done.status != 0 else refusal
+        present = self.values(settings)
+        for full in different:
+            if present.get(full) != wanted[full]:
+                shown = present.get(full, "gone")
+                raise StageFailed("lctl", f"{full} = {wanted[full]}: is {shown} after set_param", refusal)
+
+    def check_serving(self) -> None:
+        """See that every target is connected.
+
+        Raises:
+            StageFailed: one is not, by its state: recovery, eviction, a connection that broke.
+        """
+        for one in self._imports("import"):
+            found = [match[1] for line in one.text.splitlines() if (match := _STATE.fullmatch(line))]
+            if len(found) != 1:
+                raise StageFailed("lctl", f"{one.full}: must have one line with its state, has {len(found)}")
+            if found[0] not in _SERVING:
+                raise StageFailed("lctl", f"{one.full}: the state is {found[0]:.40}; must be FULL or IDLE")
+
+    def evictions(self) -> frozenset[tuple[str, int]]:
+        """The evictions that imports remember: device and second."""
+        return frozenset(
+            (one.full, int(match[1]))
+            for one in self._imports("state")
+            for line in one.text.splitlines()
+            if (match := _EVICTION.match(line))
+        )
+
+    def counters(self) -> dict[str, float]:
+        """Requests, seconds of waiting and bytes, of all devices of a kind together."""
+        totals: dict[str, float] = {}
+        for kind in ("osc", "mdc"):
+            totals |= {f"{kind}_requests": 0.0, f"{kind}_wait_s": 0.0}
+        totals |= {"osc_read_bytes": 0.0, "osc_write_bytes": 0.0}
+        for one in self._imports("stats"):
+            kind = one.full.split(".", 1)[0]
+            for line in one.text.splitlines():
+                match = _STATISTIC.fullmatch(line.rstrip())
+                if match is None:
+                    continue
+                name, count, _, total = match.groups()
+                if name == "req_waittime":
+                    totals[f"{kind}_requests"] += int(count)
+                    totals[f"{kind}_wait_s"] += int(total or 0) / 1e6
+                elif f"{kind}_{name}" in totals:
+                    totals[f"{kind}_{name}"] += int(total or 0)
+        return totals
+
+    def _imports(self, parameter: str) -> list[LctlParameter]:
+        patterns = [f"{kind}.{self._file_system}-*.{parameter}" for kind in ("osc", "mdc")]
+        found = self._told(*patterns)
+        if not found:
+            raise StageFailed("lctl", f"{patterns[0]}: no device; is {self._file_system!r} mounted?")
+        return found
+
+    def _told(self, *patterns: str) -> list[LctlParameter]:
+        done = self._node.run([self._program, "get_param", *patterns], LIMIT_S)
+        if done.status != 0:
+            raise StageFailed("lctl", f"get_param: exit status {done.status}", done.err)
+        return list(told(done.out.decode("utf-8", errors="replace")))
+
+
+def told(text: str) -> Iterator[LctlParameter]:
+    """The parameters in what `lctl get_param` writes; lines before the first are none."""
+    head: re.Match[str] | None = None
+    lines: list[str] = []
+    for line in [*text.split("\n"), None]:
+        match = None if line is None else _HEAD.fullmatch(line)
+        if head is not None and (line is None or match is not None):
+            yield LctlParameter(
+                f"{head[1]}.{head[2]}.{head[3]}", f"{head[1]}.{head[3]}", "\n".join(lines).strip("\n")
+            )
+        if match is not None:
+            head, lines = match, [match[4]]
+        elif line is not None:
+            lines.append(line)
+
+
+def setting_of(full: str) -> str:
+    """The kind of device and the parameter of a full name."""
+    kind, _, rest = full.partition(".")
+    return f"{kind}.{rest.rpartition('.')[2]}"
+
+
+def _number(one: LctlParameter) -> int:
+    """The number of a parameter; of several lines, that of the line with the parameter's own name."""
+    text, name = one.text.strip(), one.setting.partition(".")[2]
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and key.strip() == name:
+            text = value.strip()
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise StageFailed("lctl", f"{one.full} = {text!r:.80}: must be a whole number")
+    return int(match[1])

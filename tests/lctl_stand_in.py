@@ -1,0 +1,168 @@
+"""A stand-in for `lctl` with the rules of a client, on a state in JSON: `FILE get_param|set_param WORDS`.
+
+The state has values by full name, `memory_mb`, `states` by import, and `history`. `quirk` makes its output
+another version's, or a hostile one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import fnmatch
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FILE_SYSTEM, MOUNT = "scratch", "ffff88105db50000"
+OSC = [f"osc.{FILE_SYSTEM}-OST000{n}-osc-{MOUNT}" for n in range(3)]
+MDC = [f"mdc.{FILE_SYSTEM}-MDT000{n}-mdc-{MOUNT}" for n in range(2)]
+LLITE = f"llite.{FILE_SYSTEM}-{MOUNT}"
+DEFAULTS = {
+    "osc": {
+        "max_rpcs_in_flight": 8,
+        "max_pages_per_rpc": 1024,
+        "max_dirty_mb": 32,
+        "short_io_bytes": 16384,
+    },
+    "mdc": {"max_rpcs_in_flight": 8, "max_mod_rpcs_in_flight": 7},
+    "llite": {
+        "max_read_ahead_mb": 64,
+        "max_read_ahead_per_file_mb": 64,
+        "max_read_ahead_whole_mb": 2,
+        "statahead_max": 32,
+        "max_cached_mb": 32064,
+    },
+}
+
+
+def fresh() -> dict[str, Any]:
+    """The state of a client that was just mounted."""
+    devices = [*OSC, *MDC, LLITE]
+    values = {
+        f"{one}.{name}": value for one in devices for name, value in DEFAULTS[one.split(".")[0]].items()
+    }
+    return {"values": values, "memory_mb": 16384, "states": {}, "history": {}, "quirk": "", "sets": 0}
+
+
+def written(full: str, state: dict[str, Any]) -> str:
+    """What get_param shows of a value."""
+    value, quirk = state["values"][full], state["quirk"]
+    if full.endswith("max_cached_mb"):
+        return f"\nusers: 9\nmax_cached_mb: {value}\nused_mb: 5116\nunused_mb: 26948\nreclaim_count: 0"
+    if quirk == "fractions" and full.endswith("_mb"):
+        return f"{value}.00"
+    if quirk == "words" and full.endswith("max_dirty_mb"):
+        return "unlimited"
+    return str(value)
+
+
+def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
+    """What else an import tells."""
+    now = state["states"].get(device, "FULL")
+    usecs, nid = ("usecs", '"10.0.0.5@o2ib"') if state["quirk"] == "2.17" else ("usec", "10.0.0.5@o2ib")
+    newer = f"\n    nids_stats:\n       {nid}: {{ connects: 1 }}\n    idle: 3 sec" if nid[0] == '"' else ""
+    history = state["history"].get(device, [[100, "CONNECTING"], [101, "FULL"]])
+    rows = "".join(f"\n - [ {at}, {name} ]" for at, name in history)
+    told = {
+        "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n"
+        f"    current_connection: {nid}{newer}",
+        "state": f"\ncurrent_state: {now}\nstate_history:{rows}",
+        "stats": "\nsnapshot_time             1.5 secs.nsecs\n"
+        f"req_waittime              10 samples [{usecs}] 1 900 5000000 99\n"
+        "write_bytes               4 samples [bytes] 4096 4096 16384 67108864",
+    }
+    if state["quirk"] == "no state":
+        told["import"] = "\nimport:\n\x1b[2J"
+    return told
+
+
+def stored(full: str, value: int, state: dict[str, Any]) -> bool:
+    """Set a value as the client does, with what it changes along; False: it is out of range."""
+    values, (device, name) = state["values"], full.rsplit(".", 1)
+    kind = device.split(".")[0]
+    of = lambda other: f"{device}.{other}"  # noqa: E731
+    if name == "max_dirty_mb" and not 0 < value < min(2048, state["memory_mb"] // 4 + 1):
+        return False
+    if kind == "osc" and name == "max_rpcs_in_flight" and not 1 <= value <= 256:
+        return False
+    if name == "max_pages_per_rpc" and not 16 <= value <= 4096:  # the server's brw_size is 16 MiB
+        return False
+    if kind == "mdc" and name == "max_rpcs_in_flight":
+        if not 2 <= value <= 512:
+            return False
+        values[of("max_mod_rpcs_in_flight")] = min(values[of("max_mod_rpcs_in_flight")], value - 1)
+    if name == "max_mod_rpcs_in_flight" and not 1 <= value < values[of("max_rpcs_in_flight")]:
+        return False
+    if name == "max_read_ahead_per_file_mb" and value > values[of("max_read_ahead_mb")]:
+        return False
+    if name == "max_read_ahead_whole_mb" and value > values[of("max_read_ahead_per_file_mb")]:
+        return False
+    values[full] = value
+    if kind == "osc" and name in ("max_rpcs_in_flight", "max_pages_per_rpc"):
+        least = values[of("max_rpcs_in_flight")] * values[of("max_pages_per_rpc")] * 4 // 1024
+        values[of("max_dirty_mb")] = min(
+            max(values[of("max_dirty_mb")], least), state["memory_mb"] // 8, 2047
+        )
+    return True
+
+
+class LustreStandIn:
+    """A stand-in's state and the options of a study of it."""
+
+    def __init__(self, place: Path) -> None:
+        self.file = place / "state.json"
+        self.save(fresh())
+        program = place / "lctl"
+        script = Path(__file__).resolve()
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
+        program.chmod(0o755)
+        self.options: dict[str, Any] = {
+            "file_system": FILE_SYSTEM,
+            "path": str(place),
+            "lctl": str(program),
+        }
+
+    def save(self, state: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps(state))
+
+    def change(self, **keys: Any) -> None:
+        self.save(json.loads(self.file.read_text()) | keys)
+
+    @property
+    def values(self) -> dict[str, int]:
+        return json.loads(self.file.read_text())["values"]
+
+
+def main(file: Path, verb: str, *words: str) -> int:
+    """Do what `lctl` would, one call at a time."""
+    lock = file.with_suffix(".lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    state = json.loads(file.read_text())
+    texts = {full: written(full, state) for full in state["values"]}
+    for device in [*OSC, *MDC]:
+        texts |= {f"{device}.{name}": text for name, text in import_of(device, state).items()}
+    status = 0
+    for word in words:
+        assert not word.startswith("-"), "nothing is set for good"
+        pattern, _, value = word.partition("=")
+        found = [full for full in texts if fnmatch.fnmatchcase(full, pattern)]
+        if not found:
+            sys.stderr.write(f"error: {verb}: param_path '{pattern}': No such file or directory\n")
+            status = 2
+        for full in found:
+            if verb == "get_param":
+                sys.stdout.write(f"{full}={texts[full]}\n")
+            elif stored(full, int(value), state):
+                state["sets"] += 1
+            else:
+                sys.stderr.write(f"error: set_param: setting {full}={value}: Numerical result out of range\n")
+                status = 34
+    if verb == "set_param":
+        new = file.with_suffix(".new")
+        new.write_text(json.dumps(state))
+        new.replace(file)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
