@@ -8,8 +8,8 @@ port = 3306
 user = "tuner"
 password_file = "/etc/ascar/mariadb-password"
 
-Only settings that SET GLOBAL changes for every connection at once are changed. The server keeps its process, its
-data and its clients, and my.cnf is never written.
+Only settings that SET GLOBAL changes for every connection at once are changed. The server keeps its process,
+its data and its clients, and my.cnf is never written.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class MariaRestoration(msgspec.Struct, frozen=True, kw_only=True):
         told = session.variables()
         if identity_of(told) != self.identity:
             return (
-                f"{self.address.name}: another server answers; where the one that was tuned still runs, it has "
-                f"a trial's values of {', '.join(sorted(self.set))}",
+                f"{self.address.name}: another server answers; where the one that was tuned still runs, it "
+                f"has a trial's values of {', '.join(sorted(self.set))}",
             )
         if not is_same_start(started_s(session), self.started_s):
             return ()

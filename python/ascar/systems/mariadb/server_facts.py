@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from ascar.systems.mariadb.connection import MariaAddress, MariaSession
 
-_STARTED = "SELECT UNIX_TIMESTAMP() - VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
+_STARTED = (
+    "SELECT UNIX_TIMESTAMP() - VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+    "WHERE VARIABLE_NAME = 'UPTIME'"
+)
 _APART_S = 3.0
 _LOCK, _LOCK_S = "ascar", 3
 
@@ -125,8 +128,8 @@ def check_mariadb_tunable(session: MariaSession, address: MariaAddress) -> None:
         raise Refused(f"{name}: is a replica; tune the primary")
     if told.get("wsrep_on", "OFF") == "ON":
         raise Refused(
-            f"{name}: is a node of a Galera cluster, whose nodes should have the same settings; tune a server "
-            "of the study's own (leave target.server out), and put the result on each node"
+            f"{name}: is a node of a Galera cluster, whose nodes should have the same settings; tune a "
+            "server of the study's own (leave target.server out), and put the result on each node"
         )
     if told.get("read_only", "OFF") != "OFF":
         raise Refused(f"{name}: is read-only, as a replica is; tune the primary")

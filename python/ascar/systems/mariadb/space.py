@@ -81,8 +81,8 @@ def mariadb_space(
         given: the values in force before the study, by name.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
-        live: whether people use the server: what takes a new start, and what each session copies when it begins,
-            then stays as it is.
+        live: whether people use the server: what takes a new start, and what each session copies when it
+            begins, then stays as it is.
     """
     today = {one.name: given.get(one.name, one.default) for one in known}
     counts = {
