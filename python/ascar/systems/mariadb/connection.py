@@ -78,7 +78,8 @@ class MariaSession:
         secret = {} if password is None else {"MYSQL_PWD": password}
         self._program = ClientProgram(_SERVER, [program, *options], secret, _last_words, _LOST)
         try:
-            self.ask("SHOW STATUS LIKE 'Uptime'", _CONNECT_S + 5.0)
+            # A value that is out of range is refused, and not made another one.
+            self.ask("SET SESSION sql_mode = 'STRICT_ALL_TABLES'", _CONNECT_S + 5.0)
         except BaseException:
             self.close()
             raise

@@ -59,10 +59,12 @@ class MariaLiveSettings(LiveSettings[MariaSession]):
         Raises:
             StageFailed: the server does not answer.
         """
-        told, known = self.session.variables(), mariadb()
-        return {
-            name: known[name].value(told[name]) for name in names if name in told and name in self.current
-        }
+        told, known = self._present(self.session), mariadb()
+        found: dict[str, Value] = {}
+        for name in set(names) & set(told) & set(self.current):
+            value = self.current[name]  # which the server may have with fewer digits
+            found[name] = value if known[name].text(value) == told[name] else known[name].value(told[name])
+        return found
 
     def check_writable(self, names: Collection[str]) -> None:
         """See that the user may use SET GLOBAL: one setting is set to what it is, which changes nothing.

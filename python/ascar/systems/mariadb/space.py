@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ascar.catalogues.mariadb import mariadb
 from ascar.errors import SpaceError
+from ascar.expression import parse
 from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _EACH = (
 _CONNECTIONS = 151  # the default of max_connections
 _STACK_BYTES = 299_008
 """The stack of a connection's thread (thread_stack)."""
+BY_FILE_SYSTEM = ("innodb_log_file_buffering", "innodb_data_file_buffering")
+"""Settings that the server decides by itself where a file system needs a cache."""
 PAIRS = (
     ("innodb_io_capacity", "innodb_io_capacity_max"),
     ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"),
@@ -122,17 +125,26 @@ def live_mariadb_space(parameters: str, told: Mapping[str, str] | None, memory_b
         told: what the server says of its settings. None: nobody has asked it yet.
         memory_bytes: the memory that the server may use.
     """
-    every = mariadb().values()
+    every = [replace(one, when="") for one in mariadb().values() if told is None or _counts(one, told)]
     if told is None:
         return mariadb_space(parameters, tuple(every), {}, _CONNECTIONS, memory_bytes, live=True)
-    known = tuple(
-        one.found(told[one.name])
-        for one in every
-        if one.name in told and (told.get("log_bin") == "ON" or not one.binary_log)
-    )
+    known = (one.found(told[one.name]) for one in every)
     connections = int(told.get("max_connections", _CONNECTIONS))
     usable = tuple(one for one in known if one is not None)
     return mariadb_space(parameters, usable, {}, connections, memory_bytes, live=True)
+
+
+def _counts(one: MariaSetting, told: Mapping[str, str]) -> bool:
+    """Whether a server has a setting, and it has an effect there."""
+    if one.name not in told or one.name in BY_FILE_SYSTEM:
+        return False
+    if one.binary_log and told.get("log_bin") != "ON":
+        return False
+    if not one.when:
+        return True
+    condition = parse(one.when)
+    known = {name: mariadb()[name].value(told[name]) for name in condition.names if name in told}
+    return set(known) == set(condition.names) and bool(condition.evaluate(known))
 
 
 def _up_to(most: int | None, one: MariaSetting, today: Given) -> MariaSetting:

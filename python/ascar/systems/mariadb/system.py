@@ -21,10 +21,10 @@ from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.mariadb import MariaPrograms
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Sample, Starter
+from ascar.systems import Sample
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, deferred_of, gauges_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
-from ascar.systems.mariadb.space import mariadb_space, settings_here
+from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
 from ascar.systems.mariadb.statements import forms_of, settings_of, statements_of
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 _CONNECTIONS_MAX = 10_000
 _SETTLE_S = 600.0
-_BY_FILE_SYSTEM = ("innodb_log_file_buffering", "innodb_data_file_buffering")
 
 
 class MariaDBOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +79,6 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
     told = TOLD
     default_workload: str | None = "sysbench"
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, MariaDBOptions, "target")
@@ -131,7 +129,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         Raises:
             StageFailed: the server does not answer.
         """
-        return super().read([name for name in names if name not in _BY_FILE_SYSTEM])
+        return super().read([name for name in names if name not in BY_FILE_SYSTEM])
 
     def _told(self) -> Sample:
         """The server's status, and the work that InnoDB has put off."""
