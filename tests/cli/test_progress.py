@@ -108,6 +108,12 @@ def test_every_trial_has_one_line_and_readings_have_none(events):
     )
 
 
+def test_a_space_that_cannot_be_counted_has_no_number(events):
+    begun = Event("study-started", {**events[0].data, "valid_configurations": None})
+    progress = _after([begun])
+    assert line_of(progress, begun) == "study s, run 7, budget 10 min"
+
+
 def test_an_abandoned_trial_says_why(events, space, trial_of):
     why = Abandonment(rival=3, after_s=2.0, worse_relative=0.487, worse_least=0.213, saved_s=1.0)
     pruned = replace(trial_of(9, space.default(), 77.0, state=TrialState.PRUNED), abandonment=why)

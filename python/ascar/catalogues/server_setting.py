@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
+from ascar.errors import SpaceError
 from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
 from ascar.space.parameter import identifier
 
@@ -130,6 +133,21 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
                 "native": self.name,
             },
         )
+
+    def found(self, text: str) -> Self | None:
+        """The setting with the value in force as its default, also one that no search would try.
+
+        Args:
+            text: the value, as the server writes it; a word that nobody knows makes None.
+        """
+        value = self.value(text)
+        known = replace(self, default=value, when="")
+        with suppress(SpaceError):
+            known.parameter()
+            return known
+        if isinstance(value, (bool, str)):
+            return None
+        return replace(known, special={**self.special, text: "the value that the study found"})
 
     def _weaker(self, default: bool | float | str) -> dict[object, list[str]]:
         """The values that promise less than a default, and what they promise less of."""

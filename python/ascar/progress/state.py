@@ -71,7 +71,7 @@ class StudyProgress:
                 self.run_id = int(_number(data.get("run_id")))
                 self.budget_s = self.left_s = _number(data.get("budget_s"))
                 self.planned = int(_number(data.get("planned_trials")))
-                if "valid_configurations" in data:
+                if data.get("valid_configurations") is not None:
                     self.valid_configurations = int(_number(data["valid_configurations"]))
             case "trial-started":
                 self.current, self.scores = event.trial, []

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ascar.catalogues.mariadb import mariadb
 from ascar.errors import SpaceError
+from ascar.expression import parse
 from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
@@ -32,8 +33,11 @@ _EACH = (
     "read_rnd_buffer_size",
     "binlog_cache_size",
 )
+_CONNECTIONS = 151  # the default of max_connections
 _STACK_BYTES = 299_008
 """The stack of a connection's thread (thread_stack)."""
+BY_FILE_SYSTEM = ("innodb_log_file_buffering", "innodb_data_file_buffering")
+"""Settings that the server decides by itself where a file system needs a cache."""
 PAIRS = (
     ("innodb_io_capacity", "innodb_io_capacity_max"),
     ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"),
@@ -63,6 +67,8 @@ def mariadb_space(
     given: Mapping[str, Given],
     max_connections: int,
     memory_bytes: int,
+    *,
+    live: bool = False,
 ) -> Space:
     """The settings that a study searches.
 
@@ -78,6 +84,8 @@ def mariadb_space(
         given: the values in force before the study, by name.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
+        live: whether people use the server: what takes a new start, and what each session copies when it
+            begins, then stays as it is.
     """
     today = {one.name: given.get(one.name, one.default) for one in known}
     counts = {
@@ -88,7 +96,11 @@ def mariadb_space(
     counts = {name: count for name, count in counts.items() if name in today}
     most = {name: memory_bytes // count for name, count in counts.items()}
     most |= {"innodb_log_file_size": memory_bytes, "thread_cache_size": max_connections}
-    chosen = [one for one in known if not one.set_by and (one.expert or parameters == "wide")]
+    chosen = [
+        one
+        for one in known
+        if not one.set_by and (one.expert or parameters == "wide") and (not live or one.context == "dynamic")
+    ]
     made = (_up_to(most.get(one.name), one, today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))
     stacks_bytes = max_connections * _STACK_BYTES
@@ -100,9 +112,39 @@ def mariadb_space(
         name if count == 1 else f"{count} * {name}" for name, count in counts.items() if name in space
     )
     return space.constrain(
-        f"{total} <= {max(used_bytes, memory_bytes) - others_bytes}",
+        *((f"{total} <= {max(used_bytes, memory_bytes) - others_bytes}",) if total else ()),
         *(f"{lower} <= {upper}" for lower, upper in PAIRS if lower in space and upper in space),
     )
+
+
+def live_mariadb_space(parameters: str, told: Mapping[str, str] | None, memory_bytes: int) -> Space:
+    """The settings of a server that people use, with the values in force as defaults.
+
+    Args:
+        parameters: "expert" or "wide".
+        told: what the server says of its settings. None: nobody has asked it yet.
+        memory_bytes: the memory that the server may use.
+    """
+    every = [replace(one, when="") for one in mariadb().values() if told is None or _counts(one, told)]
+    if told is None:
+        return mariadb_space(parameters, tuple(every), {}, _CONNECTIONS, memory_bytes, live=True)
+    known = (one.found(told[one.name]) for one in every)
+    connections = int(told.get("max_connections", _CONNECTIONS))
+    usable = tuple(one for one in known if one is not None)
+    return mariadb_space(parameters, usable, {}, connections, memory_bytes, live=True)
+
+
+def _counts(one: MariaSetting, told: Mapping[str, str]) -> bool:
+    """Whether a server has a setting, and it has an effect there."""
+    if one.name not in told or one.name in BY_FILE_SYSTEM:
+        return False
+    if one.binary_log and told.get("log_bin") != "ON":
+        return False
+    if not one.when:
+        return True
+    condition = parse(one.when)
+    known = {name: mariadb()[name].value(told[name]) for name in condition.names if name in told}
+    return set(known) == set(condition.names) and bool(condition.evaluate(known))
 
 
 def _up_to(most: int | None, one: MariaSetting, today: Given) -> MariaSetting:

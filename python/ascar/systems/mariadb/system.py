@@ -24,7 +24,7 @@ from ascar.study import convert
 from ascar.systems import Sample
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, deferred_of, gauges_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
-from ascar.systems.mariadb.space import mariadb_space, settings_here
+from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
 from ascar.systems.mariadb.statements import forms_of, settings_of, statements_of
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.mariadb import MariaSetting
     from ascar.space import Configuration, Value
+    from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
 _CONNECTIONS_MAX = 10_000
 _SETTLE_S = 600.0
-_BY_FILE_SYSTEM = ("innodb_log_file_buffering", "innodb_data_file_buffering")
 
 
 class MariaDBOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +100,15 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         )
 
     @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.mariadb.existing import ExistingMariaDB
+
+        return ExistingMariaDB
+
+    @classmethod
     def listed(cls) -> Iterable[MariaSetting]:
         """Every setting of the list, whether the installed version has it or not."""
         return mariadb().values()
@@ -120,7 +129,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         Raises:
             StageFailed: the server does not answer.
         """
-        return super().read([name for name in names if name not in _BY_FILE_SYSTEM])
+        return super().read([name for name in names if name not in BY_FILE_SYSTEM])
 
     def _told(self) -> Sample:
         """The server's status, and the work that InnoDB has put off."""

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import select
 import shutil
-import subprocess
-import threading
-import time
-from contextlib import suppress
 
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.systems.existing.client_program import ClientProgram
 
 APPLICATION = "ascar"
 """The name of ascar's sessions in pg_stat_activity."""
 
 _CONNECT_S = 10
-_ANSWER_BYTES_MAX = 16 << 20
 _FILES = ("PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "HOME")
 
 
@@ -99,18 +94,8 @@ class PsqlSession:
             raise EnvironmentLacks(
                 "psql is not installed; install the package postgresql-client (Fedora: postgresql)"
             )
-        self._lock = threading.Lock()
-        self._pending = b""
-        # A session of its own: ^C in the terminal reaches ascar alone, which then puts everything back.
-        self._process = subprocess.Popen(
-            [psql, "-X", "-A", "-t", "-q", "-w", "-d", address.conninfo(application)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **address.files, "LC_ALL": "C"},
-            cwd="/",
-            start_new_session=True,
-        )
+        words = [psql, "-X", "-A", "-t", "-q", "-w", "-d", address.conninfo(application)]
+        self._program = ClientProgram("PostgreSQL", words, address.files, _last_words)
         try:
             self.ask("SET statement_timeout = '10s'; SET client_min_messages = error", _CONNECT_S + 5.0)
             self.host, _, self.port = self.command(r"\echo :HOST :PORT").strip().rpartition(" ")
@@ -135,8 +120,7 @@ class PsqlSession:
         mark = secrets.token_hex(8)
         # psql prints the message on its own, and whether there was an error on the line that ends the answer.
         script = f"{line}\n\\echo {mark} :ERROR :LAST_ERROR_MESSAGE\n"
-        with self._lock:
-            said = self._exchanged(script.encode(), mark.encode(), line, limit_s)
+        said, _ = self._program.exchanged(script, mark, line, limit_s)
         answer, _, ended = said.rpartition(mark)
         failed, _, message = ended.strip().partition(" ")
         if failed == "true":
@@ -146,58 +130,14 @@ class PsqlSession:
     @property
     def is_open(self) -> bool:
         """Whether the connection has not been lost."""
-        return self._process.poll() is None
+        return self._program.is_open
 
     def close(self) -> None:
         """End the session."""
-        with suppress(OSError):
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        try:
-            self._process.wait(2)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-    def _exchanged(self, script: bytes, mark: bytes, line: str, limit_s: float) -> str:
-        """Send a script, and read until the line with the mark has ended."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        deadline_s = time.monotonic() + limit_s
-        try:
-            self._process.stdin.write(script)
-            self._process.stdin.flush()
-            while not _ended(self._pending, mark):
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0 or not select.select([self._process.stdout], [], [], left_s)[0]:
-                    problem = f"the PostgreSQL server does not answer within {limit_s:g} s: {line[:80]}"
-                    raise StageFailed("program", problem)
-                piece = os.read(self._process.stdout.fileno(), 65536)
-                if not piece:
-                    raise BrokenPipeError
-                self._pending += piece
-                if len(self._pending) > _ANSWER_BYTES_MAX:
-                    raise StageFailed("program", f"the answer of PostgreSQL has no end: {line[:80]}")
-        except (OSError, ValueError) as error:
-            raise StageFailed("program", f"PostgreSQL: {self._last_words()}") from error
-        before, _, rest = self._pending.partition(mark)
-        ended, _, self._pending = rest.partition(b"\n")
-        return (before + mark + ended).decode("utf-8", "replace")
-
-    def _last_words(self) -> str:
-        assert self._process.stderr is not None
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(2)
-        ready = select.select([self._process.stderr], [], [], 0)[0]
-        said = os.read(self._process.stderr.fileno(), 65536).decode("utf-8", "replace") if ready else ""
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        fatal = [line for line in lines if "FATAL" in line or "error" in line]
-        return (fatal or lines or ["the connection was lost"])[-1][:300].removeprefix("psql: ")
+        self._program.close()
 
 
-def _ended(pending: bytes, mark: bytes) -> bool:
-    at = pending.find(mark)
-    return at >= 0 and b"\n" in pending[at:]
+def _last_words(lines: list[str]) -> str:
+    """The line that says why psql ended."""
+    fatal = [line for line in lines if "FATAL" in line or "error" in line]
+    return (fatal or lines)[-1].removeprefix("psql: ")

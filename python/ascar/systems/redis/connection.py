@@ -8,13 +8,10 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from ascar.errors import InputError, StageFailed, StudyError
-from ascar.small_file import SmallFile
+from ascar.errors import InputError, StageFailed
+from ascar.systems.existing.address import PasswordAddress
 from ascar.systems.redis.protocol import RefusedCommand, Reply, exchanged
 
 if TYPE_CHECKING:
@@ -26,8 +23,6 @@ APPLICATION = "ascar"
 PORT = 6379
 
 _CONNECT_S = 10.0
-_PASSWORD_BYTES_MAX = 4096
-_OTHERS_MASK = 0o077
 _MEANT = {
     "NOAUTH": "asks for a password; write it to a file, and name that in target.password_file",
     "WRONGPASS": "refuses the password in target.password_file for {user}",
@@ -41,7 +36,7 @@ _MEANT = {
 """What a server's errors mean, by how they begin."""
 
 
-class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
+class RedisAddress(PasswordAddress, frozen=True, kw_only=True):
     """Where a server is.
 
     Attributes:
@@ -51,37 +46,9 @@ class RedisAddress(msgspec.Struct, frozen=True, kw_only=True):
         password_file: the absolute path of a file that holds the password.
     """
 
-    host: str
     port: int = PORT
     user: str | None = None
     password_file: str | None = None
-
-    @property
-    def is_socket(self) -> bool:
-        """Whether the host is the path of a socket."""
-        return self.host.startswith("/")
-
-    @property
-    def name(self) -> str:
-        """The name by which a user confirms the server: HOST:PORT, or the path of the socket."""
-        return self.host if self.is_socket else f"{self.host}:{self.port}"
-
-    def password(self) -> str | None:
-        """The password.
-
-        Raises:
-            StudyError: its file cannot be read, holds none, or others may read it.
-        """
-        if self.password_file is None:
-            return None
-        path = Path(self.password_file)
-        key = f"target.password_file = {self.password_file!r:.200}"
-        text = SmallFile(path, key, _PASSWORD_BYTES_MAX, error=StudyError).text().removesuffix("\n")
-        if not text or "\n" in text:
-            raise StudyError(f"{key}: must hold the password, in one line")
-        if path.stat().st_mode & _OTHERS_MASK:
-            raise StudyError(f"{key}: others may read it; make it its owner's alone (chmod 600)")
-        return text
 
 
 class RedisSession:

@@ -79,7 +79,7 @@ class RedisFacts:
                 f"Redis {version!r:.40}: must be 7.0 or newer; an older CONFIG SET may do half of a change"
             )
         flavour = fields.get("server_name", "redis")
-        local = address.is_socket or address.host in ("localhost", "127.0.0.1", "::1")
+        local = address.is_local
         uptime_s = number(fields, "uptime_in_seconds")
         pid = int(number(fields, "process_id"))
         return cls(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.errors import SpaceError
 from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.redis import RedisSetting
     from ascar.program.redis import RedisPrograms
-    from ascar.space import Parameter
     from ascar.systems.own_server import Given
 
 LEAVES_SOMETHING: Mapping[str, str] = {
@@ -87,21 +84,10 @@ def live_redis_space(
         logs = told.get("appendonly") == "yes"
         present = [one for one in wanted if one.name in told and (logs or one.when != "appendonly")]
         # Where no snapshot is taken, the first one would replace whatever file has its name.
-        known = [_as_found(one, told[one.name]) for one in present if told[one.name] or one.name != "save"]
-        found = [one for one in known if one is not None]
+        known = [one.found(told[one.name]) for one in present if told[one.name] or one.name != "save"]
+        found = [one.parameter() for one in known if one is not None]
     space = Space(tuple(found), name="redis", allow_weaker=tuple(Guarantee))
     return _limited(space, memory_bytes)
-
-
-def _as_found(one: RedisSetting, text: str) -> Parameter | None:
-    """A parameter with the value in force as its default; None: that is a word nobody knows."""
-    setting, value = replace(one, when=""), one.value(text)
-    with suppress(SpaceError):
-        return setting.parameter(value)
-    if isinstance(value, (bool, str)):
-        return None
-    outside = {**one.special, text: "the value that the study found"}
-    return replace(setting, special=outside).parameter(value)
 
 
 def _is_searched(one: RedisSetting, parameters: str) -> bool:

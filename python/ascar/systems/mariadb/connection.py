@@ -1,0 +1,136 @@
+"""A connection to a MariaDB server that others run: one `mariadb`, kept open from the beginning.
+
+A password is read from a file. It is never part of a study, of an argument or of a journal.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import threading
+from typing import ClassVar
+
+from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed
+from ascar.systems.existing.address import PasswordAddress
+from ascar.systems.existing.client_program import ClientProgram
+from ascar.systems.mariadb.server import pairs_of
+
+PORT = 3306
+
+_CONNECT_S = 10
+_ERROR = re.compile(r"^ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?: (.*)$", re.MULTILINE)
+# CR_SERVER_GONE_ERROR and those beside it, ER_CONNECTION_KILLED, ER_SERVER_SHUTDOWN.
+_LOST = re.compile(rb"^ERROR (?:20(?:02|03|06|13|55)|1927|1053) ", re.MULTILINE)
+_NO_RIGHT = frozenset({"1044", "1142", "1227"})
+_SERVER = "MariaDB"
+
+
+class MariaAddress(PasswordAddress, frozen=True, kw_only=True):
+    """Where a server is.
+
+    Attributes:
+        host: the host's name or address, or the path of a socket.
+        port: the port; of no meaning for a socket.
+        user: the user of the server. None: that of the caller's account.
+        password_file: the absolute path of a file that holds the password.
+    """
+
+    port: int = PORT
+    user: str | None = None
+    password_file: str | None = None
+
+    def words(self) -> list[str]:
+        """The arguments of a client."""
+        if self.is_socket:
+            return ["--protocol=socket", f"--socket={self.host}", *self._user()]
+        return ["--protocol=tcp", f"--host={self.host}", f"--port={self.port}", *self._user()]
+
+    def _user(self) -> list[str]:
+        return [] if self.user is None else [f"--user={self.user}"]
+
+
+class MariaSession:
+    """A session with a server; one statement at a time, from any thread.
+
+    Args:
+        address: where the server is.
+
+    Raises:
+        EnvironmentLacks: the client is not installed.
+        StageFailed: the server refuses the connection, with its reason.
+    """
+
+    selects: ClassVar[int] = 0
+    """The SELECT statements of all sessions of this process, which are none of the server's clients."""
+    _counting: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, address: MariaAddress) -> None:
+        program = shutil.which("mariadb") or shutil.which("mysql")
+        if program is None:
+            raise EnvironmentLacks("mariadb is not installed; install the package mariadb-client")
+        try:
+            password = address.password()
+        except InputError as error:
+            raise StageFailed("program", f"{_SERVER}: {error.message}") from error
+        options = ["--no-defaults", "--batch", "--skip-column-names", "--unbuffered", "--force"]
+        options += ["--skip-reconnect", f"--connect-timeout={_CONNECT_S}", *address.words()]
+        secret = {} if password is None else {"MYSQL_PWD": password}
+        self._program = ClientProgram(_SERVER, [program, *options], secret, _last_words, _LOST)
+        try:
+            # A value that is out of range is refused, and not made another one.
+            self.ask("SET SESSION sql_mode = 'STRICT_ALL_TABLES'", _CONNECT_S + 5.0)
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, statement: str, limit_s: float = 10.0) -> str:
+        """The answer to a statement: rows a line, columns apart by a tab.
+
+        Raises:
+            Refused: the user lacks a right.
+            StageFailed: the server refuses it, does not answer in time, or is gone.
+        """
+        mark = secrets.token_hex(8)
+        with self._counting:
+            MariaSession.selects += 1 + statement.upper().startswith("SELECT")
+        answer, errors = self._program.exchanged(
+            f"{statement};\nSELECT '{mark}';\n", mark, statement, limit_s
+        )
+        found = _ERROR.search(errors)
+        if found is not None and found[1] in _NO_RIGHT:
+            raise Refused(f"{_SERVER}: {found[2][:300]}")
+        if found is not None:
+            raise StageFailed("program", f"{_SERVER}: {found[2][:300]}", f"{statement}\n{errors}")
+        return answer.rpartition(mark)[0]
+
+    def variables(self) -> dict[str, str]:
+        """The values in force.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return pairs_of(self.ask("SHOW GLOBAL VARIABLES"))
+
+    def status(self, limit_s: float = 10.0) -> dict[str, str]:
+        """The server's status variables.
+
+        Raises:
+            StageFailed: the server does not answer.
+        """
+        return pairs_of(self.ask("SHOW GLOBAL STATUS", limit_s))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection has not been lost."""
+        return self._program.is_open
+
+    def close(self) -> None:
+        """End the session."""
+        self._program.close()
+
+
+def _last_words(lines: list[str]) -> str:
+    """The error with which the client ended."""
+    found = [match[2] for match in map(_ERROR.match, lines) if match is not None]
+    return (found or lines)[0]

@@ -1,0 +1,163 @@
+"""What a MariaDB server that others run says of itself, and why it may not be tuned."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascar.catalogues.mariadb import VERSION_MIN
+from ascar.errors import EnvironmentLacks, Refused, WorkError
+from ascar.quoting import sql_literal
+from ascar.systems.existing.process import ServerProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ascar.systems.mariadb.connection import MariaAddress, MariaSession
+
+_STARTED = (
+    "SELECT UNIX_TIMESTAMP() - VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+    "WHERE VARIABLE_NAME = 'UPTIME'"
+)
+_APART_S = 3.0
+_LOCK, _LOCK_S = "ascar", 3
+
+READS = (
+    "SHOW GLOBAL VARIABLES",
+    "SHOW GLOBAL STATUS",
+    "SHOW STATUS",
+    _STARTED,
+    f"SELECT GET_LOCK('{_LOCK}', 3)",
+)
+"""Every statement of a study beside SET GLOBAL."""
+
+
+@dataclass(frozen=True, slots=True)
+class MariaFacts:
+    """What a server says of itself.
+
+    Attributes:
+        name: HOST:PORT or the path of the socket, by which a user confirms that this server may be tuned.
+        identity: its host's name, its port and its directory of data.
+        started_s: when it was started, by its own clock.
+        version: the version as the server says it.
+        is_local: whether it is reached by a socket or the loopback of this machine.
+        process: its process, where that is one of this machine.
+    """
+
+    name: str
+    identity: str
+    started_s: float
+    version: str
+    is_local: bool
+    process: ServerProcess | None
+
+    @property
+    def lock(self) -> str:
+        """The name of the lock that a study of it takes."""
+        return f"mariadb:{self.identity}"
+
+    @classmethod
+    def of(cls, session: MariaSession, address: MariaAddress) -> MariaFacts:
+        """Those of the server of a session.
+
+        Raises:
+            EnvironmentLacks: the version is too old, or it is MySQL.
+            StageFailed: the server does not answer.
+        """
+        told = session.variables()
+        version = told.get("version", "")
+        found = re.match(r"(\d+)\.(\d+)\.", version)
+        if found is None or "MariaDB" not in version:
+            raise EnvironmentLacks(f"{address.name}: version {version!r:.60}: must be MariaDB")
+        if (int(found[1]), int(found[2])) < VERSION_MIN:
+            least = ".".join(map(str, VERSION_MIN))
+            raise EnvironmentLacks(f"MariaDB {version!r:.60}: must be {least} or newer")
+        uptime_s = _number(session.status().get("Uptime"))
+        return cls(
+            name=address.name,
+            identity=identity_of(told),
+            started_s=started_s(session),
+            version=version,
+            is_local=address.is_local,
+            process=_process(told.get("pid_file", ""), uptime_s) if address.is_local else None,
+        )
+
+    def check_same(self, session: MariaSession) -> None:
+        """See that the server is the one that the study began on.
+
+        Raises:
+            WorkError: it is not, so that what was measured before does not compare.
+        """
+        if identity_of(session.variables()) != self.identity:
+            raise WorkError("another server answers in mid-study; the study ends")
+        if not is_same_start(started_s(session), self.started_s):
+            raise WorkError("the server was started anew in mid-study; the study ends")
+
+
+def identity_of(told: Mapping[str, str]) -> str:
+    """What tells servers apart."""
+    return ":".join(told.get(name, "") for name in ("hostname", "port", "datadir"))
+
+
+def started_s(session: MariaSession) -> float:
+    """When the server was started, by its own clock.
+
+    Raises:
+        StageFailed: the server does not answer.
+    """
+    return _number(session.ask(_STARTED).strip())
+
+
+def is_same_start(one_s: float, other_s: float) -> bool:
+    """Whether two moments are those of one start; the server tells whole seconds."""
+    return abs(one_s - other_s) <= _APART_S
+
+
+def check_mariadb_tunable(session: MariaSession, address: MariaAddress) -> None:
+    """See that nothing of the server itself speaks against a study; reads only.
+
+    Raises:
+        Refused: it is a replica, a node of a Galera cluster, read-only, or tuned by another study.
+    """
+    told, status, name = session.variables(), session.status(), address.name
+    if _number(status.get("Slaves_running")) or _number(status.get("Slave_connections")):
+        raise Refused(f"{name}: is a replica; tune the primary")
+    if told.get("wsrep_on", "OFF") == "ON":
+        raise Refused(
+            f"{name}: is a node of a Galera cluster, whose nodes should have the same settings; tune a "
+            "server of the study's own (leave target.server out), and put the result on each node"
+        )
+    if told.get("read_only", "OFF") != "OFF":
+        raise Refused(f"{name}: is read-only, as a replica is; tune the primary")
+    if session.ask(f"SELECT GET_LOCK('{_LOCK}', {_LOCK_S})").strip() != "1":
+        raise Refused(f"{name}: is tuned by another study at this moment; wait for that study or stop it")
+
+
+def mariadb_rights(session: MariaSession | None) -> str:
+    """The statement that gives a user the rights for a study.
+
+    Args:
+        session: tells the user. None: nobody has asked the server yet.
+    """
+    user, _, host = (
+        "USER@HOST" if session is None else session.ask("SELECT CURRENT_USER()").strip()
+    ).rpartition("@")
+    return f"GRANT SUPER ON *.* TO {sql_literal(user)}@{sql_literal(host)}"
+
+
+def _process(pid_file: str, uptime_s: float) -> ServerProcess | None:
+    with suppress(OSError, ValueError):
+        pid = int(Path(pid_file).read_text("utf-8"))
+        return ServerProcess.found(pid, uptime_s, ("mariadb", "mysqld"))
+    return None
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or "0")
+    except ValueError:
+        return 0.0

@@ -1,0 +1,292 @@
+"""MariaDB that people use: a real server with clients, whose settings and files stay what they were."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ascar.catalogues.mariadb import mariadb
+from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
+from ascar.study import GuardSection
+from ascar.systems import open_target
+from ascar.systems.asking import apply_checked
+from ascar.systems.mariadb.existing import ExistingMariaDB
+from ascar.workspace import LoadTiming
+from live_mariadb import LiveMariaDB, live_mariadb
+from own_servers import mariadb_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(not mariadb_installed(), reason="MariaDB is not installed, or has no account")
+
+TRIAL = {"innodb_io_capacity": 1000, "innodb_flush_neighbors": "0", "innodb_max_dirty_pages_pct_lwm": 10.0}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper's journal is the test's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LiveMariaDB]:
+    with live_mariadb() as started:
+        yield started
+
+
+def target_of(live: LiveMariaDB, /, **options: Any) -> ExistingMariaDB:
+    given = {"server": "existing", "host": str(live.socket), "user": "root", "confirmed_server": live.name}
+    given |= options
+    target = open_target({"kind": "mariadb", **{key: one for key, one in given.items() if one is not None}})
+    assert isinstance(target, ExistingMariaDB)
+    return target
+
+
+@contextmanager
+def unchanged(server: LiveMariaDB) -> Generator[None]:
+    """What the server is set to, and its file, are the same afterwards."""
+    told, file = server.settings(), server.conf.read_bytes()
+    yield
+    assert server.settings() == told
+    assert server.conf.read_bytes() == file
+
+
+def trial(target: ExistingMariaDB) -> Any:
+    return target.space.validate({**target.space.default(), **TRIAL})
+
+
+def test_it_is_refused_unless_the_command_line_names_it(server: LiveMariaDB) -> None:
+    with unchanged(server):
+        for given in (None, "127.0.0.1:3306"):
+            with pytest.raises(Refused) as told, target_of(server, confirmed_server=given):
+                pass
+            assert server.name in told.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"port": 0}, "target.port = 0: must be from 1 to 65535"),
+        ({"port": 3306}, "target.port = 3306: must be left out where target.host is a socket"),
+        ({"host": "a\nb"}, "target.host = 'a\\nb': must be a text of characters that are printed"),
+        ({"host": "mysql://u:p@host"}, "target.host: must be a host or the path of a socket"),
+        ({"password_file": "/nowhere"}, "target.password_file = '/nowhere': No such file"),
+        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"server": "own"}, "target.server"),
+        ({"password": "x"}, "password"),
+    ],
+)
+def test_a_wrong_key_is_one_line(server: LiveMariaDB, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as told:
+        target_of(server, **options)
+    assert words in told.value.message
+    assert "\n" not in told.value.message
+
+
+def test_a_password_that_a_crash_would_lose_is_refused(
+    server: LiveMariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MYSQL_PWD", "secret")
+    with pytest.raises(StudyError, match=r"target\.password_file") as told:
+        target_of(server)
+    assert "secret" not in told.value.message
+
+
+def test_a_server_that_is_not_there_is_one_line(server: LiveMariaDB) -> None:
+    for options in ({"host": "/nowhere/db.sock"}, {"host": "127.0.0.1", "port": 1}):
+        with pytest.raises(EnvironmentLacks, match=r"target\.server: ") as told, target_of(server, **options):
+            pass
+        assert "\n" not in told.value.message
+
+
+def test_settings_change_and_nothing_else_does(server: LiveMariaDB) -> None:
+    with unchanged(server):
+        with target_of(server, parameters="wide") as target:
+            default = target.space.default()
+            assert default["innodb_io_capacity"] == 300
+            contexts = {mariadb()[name].context for name in target.space.names}
+            assert contexts == {"dynamic"}, "what sessions copy does not reach every client"
+            change = apply_checked(target, trial(target))
+            assert change.filled
+            assert set(change.parameters) == set(TRIAL)
+            assert server.get("innodb_io_capacity") == "1000"
+            apply_checked(target, default)
+            assert server.get("innodb_io_capacity") == "300"
+            apply_checked(target, trial(target))
+        assert server.get("innodb_io_capacity") == "300"
+
+
+@pytest.mark.slow
+def test_the_whole_space_can_be_set(server: LiveMariaDB) -> None:
+    with unchanged(server), target_of(server, parameters="wide") as target:
+        for near in target.space.neighbours(target.space.default()):
+            apply_checked(target, near)
+
+
+def test_it_is_reached_by_a_port_too(server: LiveMariaDB) -> None:
+    name = f"127.0.0.1:{server.port}"
+    options = {"host": "127.0.0.1", "port": server.port, "confirmed_server": name}
+    with unchanged(server), target_of(server, **options) as target:
+        apply_checked(target, trial(target))
+        assert target.describe()["server"] == name
+
+
+def test_what_clients_get_is_the_load(server: LiveMariaDB) -> None:
+    with server.clients(), target_of(server) as target:
+        found = target.run(target.workspace, LoadTiming(1.0, 2.0, 0.5, lambda _: False))
+        assert found.metrics["throughput_ops_per_s"] > 20
+        assert 0 < found.metrics["latency_ms_ping"] < 1000
+        assert set(found.metrics) == target.reported
+        assert len(found.series["throughput_ops_per_s"]) >= 2
+
+
+def test_a_server_without_clients_is_no_load(server: LiveMariaDB) -> None:
+    with target_of(server) as target, pytest.raises(StageFailed, match="clients sent no statement"):
+        target.run(target.workspace, LoadTiming(0.5, 1.0, 0.5, lambda _: False))
+
+
+def test_a_value_that_the_server_refuses_fails_its_trial_alone(server: LiveMariaDB) -> None:
+    with unchanged(server), target_of(server) as target:
+        wrong = {**target.space.default(), "innodb_io_capacity": 1000, "innodb_flush_neighbors": "7"}
+        with pytest.raises(StageFailed, match="innodb_flush_neighbors"):
+            target.apply(wrong)  # type: ignore[arg-type]
+        assert server.get("innodb_io_capacity") == "300"
+        apply_checked(target, trial(target))
+
+
+def test_what_somebody_else_changes_ends_the_study_and_is_left_alone(server: LiveMariaDB) -> None:
+    try:
+        with (
+            pytest.raises(WorkError, match="left alone: innodb_io_capacity: is '777'"),
+            target_of(server) as target,
+        ):
+            apply_checked(target, trial(target))
+            server.ask("SET GLOBAL innodb_io_capacity = 777")
+            with pytest.raises(WorkError, match="innodb_io_capacity: somebody else changed it"):
+                target.apply(target.space.default())
+        assert server.get("innodb_io_capacity") == "777"
+        assert server.get("innodb_flush_neighbors") == "1"
+    finally:
+        server.ask("SET GLOBAL innodb_io_capacity = 300")
+
+
+def test_two_studies_of_one_server_are_refused(server: LiveMariaDB) -> None:
+    with target_of(server), pytest.raises(Refused, match="is tuned by another study"), target_of(server):
+        pass
+
+
+def test_a_session_that_is_killed_goes_on_by_another(server: LiveMariaDB) -> None:
+    with unchanged(server), target_of(server) as target:
+        apply_checked(target, trial(target))
+        for row in server.ask("SHOW PROCESSLIST").splitlines():
+            if "SHOW PROCESSLIST" not in row and "event" not in row:
+                server.ask(f"KILL {row.split()[0]}", check=False)
+        apply_checked(target, target.space.default())
+
+
+def test_servers_that_are_read_only_are_refused(server: LiveMariaDB) -> None:
+    server.ask("SET GLOBAL read_only = ON")
+    try:
+        with pytest.raises(Refused, match="is read-only"), target_of(server):
+            pass
+    finally:
+        server.ask("SET GLOBAL read_only = OFF")
+
+
+def test_passwords_and_rights(server: LiveMariaDB, tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    server.ask("CREATE USER tuner@localhost IDENTIFIED BY 'open \"sesame'")
+    options = {"user": "tuner", "password_file": str(secret)}
+    try:
+        secret.write_text("wrong\n")
+        secret.chmod(0o644)
+        with pytest.raises(StudyError, match="others may read it"):
+            target_of(server, **options)
+        secret.chmod(0o600)
+        with pytest.raises(EnvironmentLacks, match="Access denied"), target_of(server, **options):
+            pass
+        secret.write_text('open "sesame\n')
+        with (
+            target_of(server, **options) as target,
+            pytest.raises(Refused, match="let an administrator run: ") as told,
+        ):
+            target.adopt(target.space)
+        server.ask(told.value.message.partition("let an administrator run: ")[2])
+        with unchanged(server), target_of(server, **options) as target:
+            target.adopt(target.space)
+            apply_checked(target, trial(target))
+            assert server.get("innodb_io_capacity") == "1000"
+    finally:
+        server.ask("DROP USER tuner@localhost")
+
+
+def test_a_restart_in_mid_study_ends_it() -> None:
+    with live_mariadb() as server:
+        with pytest.raises(WorkError, match="was started anew in mid-study"), target_of(server) as target:
+            apply_checked(target, trial(target))
+            server.stop()
+            time.sleep(4)  # the server tells its start in whole seconds
+            server.start()
+            target.sample()
+        assert server.get("innodb_io_capacity") == "300"
+        with (
+            pytest.raises(WorkError, match="the server is gone in mid-study"),
+            target_of(server) as target,
+        ):
+            apply_checked(target, trial(target))
+            server.stop()
+            target.sample()
+
+
+def nobody_holds(server: LiveMariaDB) -> bool:
+    """Whether the keeper of the study that was killed is gone."""
+    with suppress(Refused), target_of(server):
+        return True
+    return False
+
+
+SCRIPT = """
+import sys
+from ascar.systems import open_target
+with open_target({"kind": "mariadb", "server": "existing", "host": sys.argv[1], "user": "root",
+                  "confirmed_server": sys.argv[1]}) as target:
+    default = target.space.default()
+    for number in range(100000):
+        changed = {"innodb_io_capacity": 400 + 100 * (number % 9), "innodb_flush_neighbors": "0"}
+        target.apply(target.space.validate({**default, **changed}))
+        print("set", flush=True)
+"""
+
+
+def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveMariaDB, seed: int) -> None:
+    with unchanged(server):
+        for turn in range(3):
+            words = [sys.executable, "-c", SCRIPT, str(server.socket)]
+            server.wait_for(lambda: nobody_holds(server), 60)
+            with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"set\n"
+                time.sleep(0.05 * turn + (seed % 50) / 1000)
+                process.send_signal(signal.SIGKILL)
+            server.wait_for(lambda: server.get("innodb_io_capacity") == "300", 60)
+            server.wait_for(lambda: server.get("innodb_flush_neighbors") == "1", 60)
+
+
+def test_clients_that_get_too_little_have_the_old_values_back(server: LiveMariaDB) -> None:
+    with unchanged(server), server.clients():
+        target = target_of(server)
+        floor = {"metric": "throughput_ops_per_s", "minimum": 1e9, "hold_ticks": 10}
+        target.guard_by(GuardSection(floor=(floor,)))
+        with target:
+            target.apply(trial(target))
+            server.wait_for(lambda: target.violation is not None, 30)
+            assert "the old values were put back in" in str(target.violation)
+            assert server.get("innodb_io_capacity") == "300"
