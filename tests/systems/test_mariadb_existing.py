@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -290,3 +292,12 @@ def test_clients_that_get_too_little_have_the_old_values_back(server: LiveMariaD
             server.wait_for(lambda: target.violation is not None, 30)
             assert "the old values were put back in" in str(target.violation)
             assert server.get("innodb_io_capacity") == "300"
+
+
+def test_an_interrupted_answer_is_taken_for_no_other_when_values_are_put_back(server: LiveMariaDB) -> None:
+    with unchanged(server), target_of(server) as target:
+        apply_checked(target, trial(target))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            target._entered().session.ask("SELECT SLEEP(2)")
+    assert server.get("innodb_io_capacity") == "300"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -388,3 +390,12 @@ def test_what_gives_clients_less_than_a_share_of_the_usual_is_put_back() -> None
             server.wait_for(lambda: target.violation is not None, 30)
             assert "70% of the usual; the old values were put back in" in str(target.violation)
             assert server.get("appendfsync") == "no"
+
+
+def test_an_interrupted_answer_is_taken_for_no_other_when_values_are_put_back(server: LiveRedis) -> None:
+    with unchanged(server), target_of(server) as target:
+        apply_checked(target, trial(target))
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            target._entered().session.ask("BLPOP", "no-such-key", "2")
+    assert server.get("hz") == "20"

@@ -84,10 +84,16 @@ class ClientProgram:
             limit_s: seconds that it may take.
 
         Raises:
-            StageFailed: the server does not answer in time, or is gone.
+            StageFailed: the server does not answer in time, or is gone. The client ends then, and where the
+                caller is interrupted: an answer that comes late would be taken for the next one's.
         """
         with self._lock:
-            return self._read(script.encode(), mark.encode(), line, limit_s)
+            try:
+                return self._read(script.encode(), mark.encode(), line, limit_s)
+            except BaseException:  # ^C too
+                self._process.kill()
+                self._process.wait()
+                raise
 
     def _read(self, script: bytes, mark: bytes, line: str, limit_s: float) -> tuple[str, str]:
         assert self._process.stdin is not None

@@ -121,6 +121,9 @@ class RedisSession:
                 raise StageFailed(
                     "program", f"Redis: {self._address.name}: {failure.message}"[:400]
                 ) from failure
+            except BaseException:  # ^C: an answer that comes late would be taken for the next one's
+                self.close()
+                raise
 
 
 def meaning_of(said: str, address: RedisAddress) -> str | None:
