@@ -134,6 +134,31 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
             },
         )
 
+    def up_to(self, most: int | None, today: bool | int | float | str) -> Self:
+        """The setting with a range that ends at a number, or at the value in force where that is greater.
+
+        Args:
+            most: the number; None: there is none.
+            today: the value in force.
+        """
+        if most is None or not isinstance(today, int):
+            return self
+        low, high = self.search
+        steps = (min(high, max(most, today)) - low) // self.step
+        return replace(self, search=(low, low + max(1, steps) * self.step))
+
+    def installed(self, text: str) -> Self:
+        """The setting with the installed version's default; the list's own where that would not be a value.
+
+        Args:
+            text: the default, as the server writes it.
+        """
+        known = replace(self, default=self.value(text))
+        with suppress(SpaceError):
+            known.parameter()
+            return known
+        return self
+
     def found(self, text: str) -> Self | None:
         """The setting with the value in force as its default, also one that no search would try.
 

@@ -110,7 +110,7 @@ class ClientProgram:
                     raise StageFailed("program", f"the answer of {self._server} has no end: {line[:80]}")
         except (OSError, ValueError) as error:
             raise StageFailed("program", f"{self._server}: {self._last_words()}") from error
-        self._hear_errors(0.0)
+        self._hear_errors()
         before, _, rest = self._pending.partition(mark)
         ended, _, self._pending = rest.partition(b"\n")
         answer = (before + mark + ended).decode("utf-8", "replace")
@@ -127,8 +127,8 @@ class ClientProgram:
         assert errors is not None
         ready = select.select([out, errors], [], [], max(0.0, left_s))[0]
         if errors in ready:
-            self._hear_errors(0.0)
-            if self._lost is not None and self._lost.search(self._errors):
+            alive = self._hear_errors()
+            if not alive or (self._lost is not None and self._lost.search(self._errors)):
                 self._process.kill()
                 raise BrokenPipeError
         if out in ready:
@@ -138,18 +138,19 @@ class ClientProgram:
             self._pending += piece
         return bool(ready)
 
-    def _hear_errors(self, wait_s: float) -> None:
+    def _hear_errors(self) -> bool:
+        """Take what has been told of errors; False: there is nobody left to tell any."""
         assert self._process.stderr is not None
-        if select.select([self._process.stderr], [], [], wait_s)[0]:
-            piece = os.read(self._process.stderr.fileno(), 65536)
-            self._errors = (self._errors + piece)[-_ERROR_BYTES_MAX:]
-            if not piece:  # it has ended
-                self._process.wait(2)
+        if not select.select([self._process.stderr], [], [], 0)[0]:
+            return True
+        piece = os.read(self._process.stderr.fileno(), 65536)
+        self._errors = (self._errors + piece)[-_ERROR_BYTES_MAX:]
+        return bool(piece)
 
     def _last_words(self) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(2)
-        self._hear_errors(0.0)
+        self._hear_errors()
         lines = [one.strip() for one in self._errors.decode("utf-8", "replace").splitlines() if one.strip()]
         return self._told(lines)[:300] if lines else "the connection was lost"
 

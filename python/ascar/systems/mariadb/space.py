@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ascar.catalogues.mariadb import mariadb
-from ascar.errors import SpaceError
 from ascar.expression import parse
 from ascar.space import Guarantee, Space
 
@@ -58,7 +57,7 @@ def settings_here(
     told = programs.settings(max_connections)
     for one in mariadb().values():
         if one.name in told and (binary_log or not one.binary_log):
-            yield _with_default(one, told[one.name])
+            yield one.installed(told[one.name])
 
 
 def mariadb_space(
@@ -101,7 +100,7 @@ def mariadb_space(
         for one in known
         if not one.set_by and (one.expert or parameters == "wide") and (not live or one.context == "dynamic")
     ]
-    made = (_up_to(most.get(one.name), one, today[one.name]).parameter(today[one.name]) for one in chosen)
+    made = (one.up_to(most.get(one.name), today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))
     stacks_bytes = max_connections * _STACK_BYTES
     used_bytes = stacks_bytes + sum(count * int(today[name]) for name, count in counts.items())
@@ -145,22 +144,3 @@ def _counts(one: MariaSetting, told: Mapping[str, str]) -> bool:
     condition = parse(one.when)
     known = {name: mariadb()[name].value(told[name]) for name in condition.names if name in told}
     return set(known) == set(condition.names) and bool(condition.evaluate(known))
-
-
-def _up_to(most: int | None, one: MariaSetting, today: Given) -> MariaSetting:
-    """A setting whose range ends at a number, or at the value in force where that is greater."""
-    if most is None or not isinstance(today, int):
-        return one
-    low, high = one.search
-    steps = (min(high, max(most, today)) - low) // one.step
-    return replace(one, search=(low, low + max(1, steps) * one.step))
-
-
-def _with_default(one: MariaSetting, text: str) -> MariaSetting:
-    """A setting with the default of the installed server; the list's own where it would not be a value."""
-    default = one.value(text)
-    try:
-        one.parameter(default)
-    except SpaceError:
-        return one
-    return replace(one, default=default)

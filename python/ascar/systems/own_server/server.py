@@ -228,12 +228,12 @@ class OwnServer(Generic[P]):
         except OSError as error:
             raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
 
-    def _run(self, argv: Sequence[str], *, as_us: bool = False) -> None:
+    def _run(self, argv: Sequence[str], *, as_us: bool = False, limit_s: float = _STAGE_S) -> None:
         """Run a program that ends by itself; if we are killed, it is ended before its files are removed."""
         words = list(argv) if as_us else self.account.run(*argv)
         process = Foreground(words, {}, self.place, self._keeper, _GRACE_S)
         try:
-            process.wait(_STAGE_S)
+            process.wait(limit_s)
         except StageFailed as failure:
             problem = last_line(failure.stderr) if failure.stderr else failure.message
             raise StageFailed("change", f"{Path(argv[0]).name}: {problem}", failure.stderr) from None

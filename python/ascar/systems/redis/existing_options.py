@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from ascar.errors import StudyError
-from ascar.systems.existing.keys import ExistingKeys, check_port, check_text
+from ascar.systems.existing.keys import PasswordKeys
 from ascar.systems.redis.connection import PORT, RedisAddress
 
 
-class ExistingRedisOptions(ExistingKeys, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ExistingRedisOptions(PasswordKeys, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[target]` of kind "redis" with `server = "existing"`.
 
     Attributes:
@@ -24,11 +21,6 @@ class ExistingRedisOptions(ExistingKeys, frozen=True, forbid_unknown_fields=True
         confirmed_server: the server that the command line confirms; see `--allow-live`.
     """
 
-    host: str = "127.0.0.1"
-    port: int | None = None
-    user: str | None = None
-    password_file: str | None = None
-
 
 def check_redis_options(options: ExistingRedisOptions) -> None:
     """See that every key is in range, and that no password would be lost in a crash.
@@ -36,31 +28,19 @@ def check_redis_options(options: ExistingRedisOptions) -> None:
     Raises:
         StudyError: a key is wrong.
     """
-    if os.environ.get("REDISCLI_AUTH") and options.password_file is None:
-        raise StudyError(
-            "REDISCLI_AUTH: is not there after a crash, when the old values are to be put back; write the "
-            "password to a file, and name that in target.password_file"
-        )
-    check_port(options.port)
-    for key in ("host", "user", "password_file"):
-        check_text(key, getattr(options, key))
-    if "@" in options.host or "://" in options.host:
-        raise StudyError("target.host: must be a host or the path of a socket, without user and password")
+    options.check_reached("REDISCLI_AUTH")
     if options.user is not None and (" " in options.user or options.password_file is None):
         raise StudyError(
             f"target.user = {options.user!r:.80}: must be one word, and needs target.password_file"
         )
-    if options.host.startswith("/") and options.port is not None:
-        raise StudyError(f"target.port = {options.port}: must be left out where target.host is a socket")
     redis_address_of(options).password()
 
 
 def redis_address_of(options: ExistingRedisOptions) -> RedisAddress:
     """Where the server is."""
-    given = options.password_file
     return RedisAddress(
         host=options.host,
         port=PORT if options.port is None else options.port,
         user=options.user,
-        password_file=None if given is None else str(Path(given).expanduser().absolute()),
+        password_file=options.password_path,
     )

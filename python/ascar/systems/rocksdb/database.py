@@ -71,7 +71,7 @@ class RocksDatabase(OwnServer[RocksPrograms]):
         self._remove(self.data)
         self._make(self.data)
 
-    def begin(self, lines: Sequence[str], limit_s: float) -> None:  # noqa: ARG002 - a few lines of output end it
+    def begin(self, lines: Sequence[str], limit_s: float) -> None:
         """Write the OPTIONS file, and open an empty database with it.
 
         Raises:
@@ -83,7 +83,7 @@ class RocksDatabase(OwnServer[RocksPrograms]):
         self._make(scratch)
         words = self.programs.opening(scratch, self.options, f"--benchmarks={OPEN}", "--num=1")
         try:
-            self._run(words)
+            self._run(words, limit_s=limit_s)
             self.in_force = OptionsInForce.of(scratch)
         finally:
             self._remove(scratch)

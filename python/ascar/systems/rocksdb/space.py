@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ascar.catalogues.rocksdb import rocksdb
-from ascar.errors import SpaceError
 from ascar.expression import parse
 from ascar.space import Guarantee, Space
 
@@ -39,7 +38,7 @@ def options_here(told: OptionsInForce) -> Iterator[RocksOption]:
             continue
         values = tuple(word for word in one.values if _has(told, word))
         when = one.when if _names(one.when) <= {rocksdb_name(name) for name in told.values} else ""
-        yield _with_default(replace(one, values=values, when=when), told.values[one.name])
+        yield replace(one, values=values, when=when).installed(told.values[one.name])
 
 
 def rocksdb_space(
@@ -59,7 +58,7 @@ def rocksdb_space(
     today = {one.name: given.get(one.name, one.default) for one in known}
     most = {_BUFFER: memory_bytes // 2, _CACHE: memory_bytes}
     chosen = [one for one in known if one.expert or parameters == "wide"]
-    made = (_up_to(most.get(one.name), one, today[one.name]).parameter(today[one.name]) for one in chosen)
+    made = (one.up_to(most.get(one.name), today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="rocksdb", allow_weaker=tuple(Guarantee))
     names = set(space.names)
     limits = [f"{lower} {sign} {upper}" for lower, sign, upper in _ASCENDING if {lower, upper} <= names]
@@ -83,22 +82,3 @@ def _has(told: OptionsInForce, word: str) -> bool:
     """Whether a word is a compression that the library was built with, or none at all."""
     every = {one for name in ("compression", "wal_compression") for one in rocksdb()[name].values}
     return word not in every or word in told.compressions
-
-
-def _up_to(most: int | None, one: RocksOption, today: Given) -> RocksOption:
-    """An option whose range ends at a number, or at the value in force where that is greater."""
-    if most is None or not isinstance(today, int):
-        return one
-    low, high = one.search
-    steps = (min(high, max(most, today)) - low) // one.step
-    return replace(one, search=(low, low + max(1, steps) * one.step))
-
-
-def _with_default(one: RocksOption, text: str) -> RocksOption:
-    """An option with the default of the installed version; the list's own where it would not be a value."""
-    default = one.value(text)
-    try:
-        one.parameter(default)
-    except SpaceError:
-        return one
-    return replace(one, default=default)
