@@ -39,6 +39,11 @@ class MariaServer(OwnServer[MariaPrograms]):
         return self.place / SOCKET
 
     @property
+    def _temporary(self) -> Path:
+        """Its temporary tables: a server that starts deletes those of others that share its directory."""
+        return self.place / "tmp"
+
+    @property
     def reached(self) -> Mapping[str, str]:
         """The variable of the client library for its socket, and whom to connect as."""
         return {"MYSQL_UNIX_PORT": str(self.socket), "MARIADB_USER": USER, "MARIADB_DATABASE": DATABASE}
@@ -51,9 +56,12 @@ class MariaServer(OwnServer[MariaPrograms]):
         """
         self._remove(self.data)
         self._make(self.data)
+        self._remove(self._temporary)
+        self._make(self._temporary)
         install = self.programs.path("mariadb-install-db")
         options = ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-log-bin"]
-        self._run([install, "--no-defaults", f"--datadir={self.data}", *options])
+        directories = [f"--datadir={self.data}", f"--tmpdir={self._temporary}"]
+        self._run([install, "--no-defaults", *directories, *options])
 
     def begin(self, lines: Sequence[str], limit_s: float) -> None:
         """Start the server with lines of its option file, and wait until it answers.
@@ -66,6 +74,7 @@ class MariaServer(OwnServer[MariaPrograms]):
             *self._fixed,
             "skip_networking",
             f"datadir = {self.data}",
+            f"tmpdir = {self._temporary}",
             f"socket = {self.socket}",
             f"pid_file = {self.place / 'mysqld.pid'}",
             "innodb_buffer_pool_load_at_startup = OFF",
