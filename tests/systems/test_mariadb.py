@@ -125,6 +125,12 @@ def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:
     assert compared >= 100
 
 
+def test_temporary_tables_are_not_where_those_of_other_servers_are(working: MariaDB) -> None:
+    """A server that starts deletes every temporary table in its directory: in /tmp, those of others."""
+    server = server_of(working)
+    assert server.ask("SELECT @@GLOBAL.tmpdir").strip() == str(server.place / "tmp")
+
+
 @pytest.mark.slow
 def test_the_server_takes_both_ends_of_each_range_and_every_word_as_they_are(working: MariaDB) -> None:
     server, space = server_of(working), working.space
