@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ascar
 
 ROOT = Path(ascar.__file__).parent
@@ -70,6 +72,7 @@ def test_threads_that_learn_a_type_together_do_not_crash():
     assert (done.returncode, done.stdout) == (0, "went well\n"), done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_msgspec_by_itself_still_crashes_so_that_the_lock_is_needed():
     """Once this fails, msgspec has got its own lock, and ours may go."""
     assert any(race("msgspec", 300).stdout != "went well\n" for _ in range(30))

@@ -185,15 +185,14 @@ def test_space_shows_the_catalogue(
     assert document["parameters"]
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(
-            kind, marks=[pytest.mark.root, pytest.mark.machine] if kind in ("localfs", "linux") else []
-        )
-        for kind in KINDS
-    ],
-)
+def _marks_of(kind: str) -> list[pytest.MarkDecorator]:
+    """A server that starts again for each parameter of a kind that needs it takes seconds of processor time."""
+    if kind in ("localfs", "linux"):
+        return [pytest.mark.root, pytest.mark.machine]
+    return [pytest.mark.slow] if kind in ("mariadb", "postgresql", "rocksdb") else []
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=_marks_of(kind)) for kind in KINDS])
 def test_check_tries_every_parameter_and_puts_everything_back(
     ascar: Callable[..., Any], study: Callable[[str], Study], kind: str, tmp_path: Path
 ) -> None:

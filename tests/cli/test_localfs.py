@@ -64,7 +64,7 @@ def image(tmp_path):
 @pytest.fixture
 def study(tmp_path, image):
     file = tmp_path / "study.toml"
-    file.write_text(STUDY.format(budget="90 s", image=image))
+    file.write_text(STUDY.format(budget="60 s", image=image))
     return file
 
 
@@ -156,6 +156,7 @@ class Running:
         raise AssertionError("the study ended before that trial")
 
 
+@pytest.mark.slow
 def test_a_study_ends_with_a_verdict_and_the_machine_as_it_was(ascar, study, image):
     before = traces(image)
     done = when_alone(lambda: ascar("tune", study, "--json"))
@@ -178,6 +179,7 @@ def test_the_example_is_tuned(ascar, tmp_path, image):
     """examples/mailserver.toml, with shorter loads and fewer of them."""
     text = (Path(__file__).resolve().parents[2] / "examples" / "mailserver.toml").read_text("utf-8")
     text = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "500 ms"', text)
+    text = text.replace('budget = "5 min"', 'budget = "80 s"')
     text = text.replace("[verify]", "[stop]\ntrials = 2\n[verify]\nruns_min = 2\nruns_max = 2")
     file = tmp_path / "mailserver.toml"
     file.write_text(text.replace('kind = "localfs"', f'kind = "localfs"\nimage = "{image}"'))
@@ -465,7 +467,7 @@ def test_somebody_who_is_not_root(as_nobody):
     """As nobody, without sudo: needs root, says so, touches nothing."""
     home, run = as_nobody
     image, study = home / "disk.img", home / "study.toml"
-    study.write_text(STUDY.format(budget="90 s", image=image))
+    study.write_text(STUDY.format(budget="60 s", image=image))
     before = traces(image)
     done = run("tune", study)
     assert done.status == 2, done.err

@@ -84,7 +84,6 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
 
 @pytest.mark.slow
 @pytest.mark.root
-@pytest.mark.machine
 def test_a_configuration_that_fills_the_disk_fails_its_trial_and_the_next_goes_on(
     ascar: Callable[..., Any], place: Path, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ STUDY = """
 [study]
 name = "reuse"
 objective = "maximize throughput_ops_per_s"
-budget = "10 min"
+budget = "90 s"
 [target]
 kind = "localfs"
 image = "{image}"
@@ -35,6 +35,7 @@ allow_cost = ["dyn-kernel"]
 [workload]
 kind = "fio"
 preset = "small-files-fsync"
+scale = 0.2
 [measurement]
 load_min = "500 ms"
 load_max = "500 ms"

@@ -184,10 +184,7 @@ class Run:
     def next_number(self) -> int:
         """The number that the next trial gets; counts from 1."""
         with self._database.read() as connection:
-            last = connection.execute(
-                sa.select(sa.func.max(_trial.c.number)).where(self._trials.mine)
-            ).scalar()
-        return 1 + (last or 0)
+            return 1 + self._trials.last_number(connection)
 
     def start_trial(self, trial: Trial) -> None:
         """Put on disk that a configuration is about to be tried, before anything is changed.

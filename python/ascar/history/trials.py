@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 _trial, _metric, _reading = schema.trial, schema.metric, schema.reading
 
+# Of every trial: statements that are made once are compiled once.
+_INSERT = {table: table.insert() for table in (_trial, _metric, _reading)}
+_DELETE = _trial.delete().where(
+    _trial.c.run_id == sa.bindparam("of_run"), _trial.c.number == sa.bindparam("of_number")
+)
+_LAST = sa.select(sa.func.max(_trial.c.number)).where(_trial.c.run_id == sa.bindparam("of_run"))
+
 
 @dataclass(frozen=True, slots=True)
 class RunTrials:
@@ -35,18 +42,22 @@ class RunTrials:
         """Rows of `trial` that belong to this run."""
         return _trial.c.run_id == self.run_id
 
+    def last_number(self, connection: sa.Connection) -> int:
+        """The highest number of a trial; 0 without trials."""
+        return connection.execute(_LAST, {"of_run": self.run_id}).scalar() or 0
+
     def start(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial that is about to begin; its number must be new."""
         self._insert(connection, trial, boot_id, [], [])
 
     def put(self, connection: sa.Connection, trial: Trial, boot_id: str) -> None:
         """Write a trial with its metrics and readings, in place of what was there under its number."""
-        connection.execute(_trial.delete().where(self.mine, _trial.c.number == trial.number))
+        connection.execute(_DELETE, {"of_run": self.run_id, "of_number": trial.number})
         metrics, readings = codec.metric_rows(trial), codec.reading_rows(trial)
         self._insert(connection, trial, boot_id, metrics, readings)
         for table, rows in ((_metric, metrics), (_reading, readings)):
             if rows:
-                connection.execute(table.insert(), [{"run_id": self.run_id, **row} for row in rows])
+                connection.execute(_INSERT[table], [{"run_id": self.run_id, **row} for row in rows])
 
     def _insert(
         self,
@@ -58,7 +69,7 @@ class RunTrials:
     ) -> None:
         row = {"run_id": self.run_id, **codec.trial_row(trial, boot_id)}
         row |= {"checksum": trial_checksum(row, metrics), "readings_checksum": readings_checksum(readings)}
-        connection.execute(_trial.insert().values(**row))
+        connection.execute(_INSERT[_trial], row)
 
     def read(
         self, connection: sa.Connection, condition: sa.ColumnElement[bool], *, readings: bool

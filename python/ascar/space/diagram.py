@@ -62,9 +62,16 @@ class DiagramLevel:
     domain: Domain
     values: tuple[Value, ...] | None
     condition: Expression | None
+    _weights: dict[Key, int] = field(default_factory=dict[Key, int], init=False, repr=False, compare=False)
 
     def weight(self, key: Key) -> int:
         """How much an edge counts in a draw, relative to the others of its level."""
+        known = self._weights.get(key)
+        if known is None:
+            known = self._weights[key] = self._weight(key)
+        return known
+
+    def _weight(self, key: Key) -> int:
         if not (isinstance(self.domain, Range) and self.domain.log and self.domain.step is not None):
             return self.domain.size or 1 if isinstance(key, Free) else 1
         size = self.domain.size or 1

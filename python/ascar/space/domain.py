@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ascar.errors import SpaceError
@@ -162,7 +163,7 @@ class Range:
         """How many steps lie between the least and the greatest value; None without a grid."""
         if self.step is None:
             return None
-        return int((Decimal(repr(self.high)) - Decimal(repr(self.low))) // Decimal(repr(self.step)))
+        return _steps_between(self.low, self.high, self.step)
 
     @property
     def size(self) -> int | None:
@@ -272,6 +273,11 @@ class Range:
         )
         also = f", or {listed(self.special)}" if self.special else ""
         return f"{kind} from {self.low} to {self.high}{grid}{also}"
+
+
+@lru_cache(maxsize=4096)  # a range is asked for each of its values
+def _steps_between(low: float, high: float, step: float) -> int:
+    return int((Decimal(repr(high)) - Decimal(repr(low))) // Decimal(repr(step)))
 
 
 Domain = Choices | Range

@@ -98,6 +98,12 @@ class Solver:
             (checked if compact else drawn).append(constraint)
         return cls(parameters, domains, _levels(parameters, domains, checked), checked, drawn)
 
+    def with_parameters(self, parameters: tuple[Parameter, ...]) -> Solver:
+        """The same for parameters that differ in their defaults alone."""
+        same = Solver(parameters, self.domains, self.order, [*self.checked], [*self.drawn])
+        same._diagram = self._diagram
+        return same
+
     @property
     def diagram(self) -> Diagram:
         """The decision diagram, built when first needed."""
