@@ -133,7 +133,7 @@ def group_of(nodeid: str) -> str:
     text = (ROOT / path).read_text("utf-8")
     if _is_all_of_machine(ROOT / path):
         return "machine"
-    if 'scope="module"' in text:
+    if 'scope="module"' in text or 'importorskip("jax"' in text:  # JAX takes seconds to import and to compile
         return path
     return "machine" if name in _tests_of_machine(ROOT / path) else nodeid
 

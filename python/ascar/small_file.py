@@ -124,7 +124,7 @@ class SmallFile:
 
 def _waits_for_a_writer(path: Path) -> bool:
     """Whether reading would wait for another process: pipes that this one was given, /dev/fd/N, are read."""
-    if str(path).startswith(("/dev/", "/proc/")):
+    if str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/")):
         return False
     try:
         mode = path.stat().st_mode

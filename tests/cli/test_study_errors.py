@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -218,6 +220,14 @@ def test_a_pipe_that_nobody_writes_to_is_no_study(ascar, tmp_path, command):
     done = ascar(*command, pipe)
     assert done.status == 2
     assert str(pipe) in done.error and "FIFO" in done.error
+
+
+def test_a_pipe_in_the_memory_of_the_machine_is_no_study_either(ascar, untouched):
+    """/dev/shm is no folder of devices; what a shell hands over by its number, in /dev/fd, is read."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        pipe = Path(folder) / "study.toml"
+        os.mkfifo(pipe)
+        assert "FIFO" in ascar("tune", pipe).error
 
 
 def test_a_pipe_that_never_ends_is_no_study(ascar, untouched):

@@ -20,7 +20,7 @@ SQLITE = """
 [study]
 name = "nightly"
 objective = "maximize throughput_ops_per_s"
-budget = "20 s"
+budget = "12 s"
 [target]
 kind = "sqlite"
 [workload]
