@@ -186,7 +186,7 @@ def test_space_shows_the_catalogue(
 
 
 def _marks_of(kind: str) -> list[pytest.MarkDecorator]:
-    """A server that starts again for each parameter of a kind that needs it takes seconds of processor time."""
+    """Servers that start again for each parameter that needs it take seconds of processor time."""
     if kind in ("localfs", "linux"):
         return [pytest.mark.root, pytest.mark.machine]
     return [pytest.mark.slow] if kind in ("mariadb", "postgresql", "rocksdb") else []
