@@ -16,7 +16,7 @@ from ascar.program import Program, check, run_program
 from ascar.program.ceph import CONFIGURATION, POOL, CephPrograms
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert, duration
-from ascar.workloads.rados_bench_report import BenchSecond, intervals_of, seconds_of
+from ascar.workloads.rados_bench_report import BenchMoment, intervals_of, made_of, moments_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,9 +103,10 @@ class RadosBench:
         words = [*self._shared(workspace), "bench", str(seconds), "write", *self._sizes(_FILL)]
         words += ["--max-objects", str(self.options.objects)]
         text = self._run(Program("fill", words, self._fill_limit_s + self._overrun_limit_s), workspace, None)
-        rows = seconds_of(text)
-        if '"total_writes_made"' not in text or not rows:
-            raise StageFailed("fill", "rados bench: no object was written", text[-2000:])
+        made = made_of(text)
+        if made != self.options.objects:
+            problem = f"rados bench: wrote {made or 0} of {self.options.objects} objects"
+            raise StageFailed("fill", problem, text[-2000:])
 
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Do operations.
@@ -114,23 +115,23 @@ class RadosBench:
             StageFailed: the cluster fails, or none ended.
         """
         seconds = max(1, math.ceil(pace.load_max_s - 1e-9))
-        said, rows, interrupted = bytearray(), list[BenchSecond](), False
+        said, rows, interrupted = bytearray(), list[BenchMoment](), False
 
         def hear(chunk: bytes, _: float) -> bool:
             nonlocal interrupted
             said.extend(chunk[: _OUTPUT_BYTES_MAX - len(said)])
-            if not said.rstrip().endswith(b"}"):
+            if not said.endswith(b"\n"):
                 return False  # in the midst of a row
-            rows[:] = seconds_of(said.decode("utf-8", "replace"))
-            asked = bool(rows) and pace.asks(rows[-1].seconds)
+            rows[:] = moments_of(said.decode("utf-8", "replace"))
+            asked = len(rows) > 1 and pace.asks(rows[-1].seconds)
             interrupted = asked and pace.may_end(_series(rows))
             return interrupted
 
         words = [*self._shared(workspace), "bench", str(seconds), self.options.benchmark]
-        words += self._sizes(_LOAD) if self.options.benchmark == "write" else self._reads()
+        words += self._sizes(_LOAD) if self.options.benchmark == "write" else self._common(_FILL)
         self._run(Program("load", words, seconds + self._overrun_limit_s), workspace, hear)
         text = said.decode("utf-8", "replace")
-        rows[:] = seconds_of(text)
+        rows[:] = moments_of(text)
         if len(rows) < 2 or not rows[-1].finished:
             raise StageFailed("load", "rados bench: no operation ended", text[-2000:])
         last = rows[-1]
@@ -155,11 +156,8 @@ class RadosBench:
         size = str(self.options.object_bytes)
         return ["-b", size, "-O", size, *self._common(run), "--no-cleanup"]
 
-    def _reads(self) -> list[str]:
-        return self._common(_FILL)
-
     def _common(self, run: str) -> list[str]:
-        return ["-t", str(self.options.operations), "--run-name", run, "--format", "json"]
+        return ["-t", str(self.options.operations), "--run-name", run]
 
     def _run(self, program: Program, workspace: Workspace, hear: Any) -> str:
         said = bytearray()
@@ -172,7 +170,7 @@ class RadosBench:
         return said.decode("utf-8", "replace")
 
 
-def _series(rows: Sequence[BenchSecond]) -> dict[str, Series]:
+def _series(rows: Sequence[BenchMoment]) -> dict[str, Series]:
     steps = intervals_of(rows)
     told = [(one.seconds, one.mean_ms) for one in steps if one.mean_ms is not None]
     return {

@@ -1,39 +1,41 @@
-"""What `rados bench --format json` prints: a row a second, in one object that ends with the load.
+"""What `rados bench` prints: a row a second, and at the end how much was done in all.
 
-    hints = 1
-    {..."datas":[{"sec":"0",...},{"sec":"1","cur_ops":"15","started":"3262","finished":"3247",...},...
+      sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)
+        0      16        16         0         0         0           -           0
+        1      16      3182      3166   12.3613   12.3672  0.00351119  0.00503983
+    Total time run:         2.0033
+    Total writes made:      6326
+    Average Latency(s):     0.00506031
 
-Numbers are texts. Other lines may stand between them, and a load that is ended early leaves the object open,
-so that rows are found one by one.
+With `--format json` it prints nothing before the end.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from ascar import typed
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-_ROW = re.compile(r'\{"sec":[^{}]{1,1000}\}')
+_WHOLE = "([0-9]{1,15})"
+_NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,18})?(?:e-[0-9]{1,2})?)"
+_ROW = re.compile(
+    rf"^ *{_WHOLE} +[0-9]+ +[0-9]+ +{_WHOLE} +[0-9.e+-]+ +[0-9.e+-]+ +(?:-|[0-9.e-]+) +{_NUMBER} *\n",
+    re.MULTILINE,
+)
+_TIME = re.compile(rf"^Total time run: +{_NUMBER}$", re.MULTILINE)
+_MADE = re.compile(rf"^Total (?:writes|reads) made: +{_WHOLE}$", re.MULTILINE)
+_MEAN = re.compile(rf"^Average Latency\(s\): +{_NUMBER}$", re.MULTILINE)
+_PART_S = 0.5
+"""An end that comes sooner after the last row is told as one with it."""
 _MS = 1e3
 
 
-class _Row(msgspec.Struct, frozen=True):
-    sec: str
-    finished: str
-    avg_lat: str
-
-
 @dataclass(frozen=True, slots=True)
-class BenchSecond:
+class BenchMoment:
     """How far a load was at a moment.
 
     Attributes:
@@ -62,40 +64,48 @@ class BenchInterval:
     mean_ms: float | None
 
 
-def seconds_of(text: str) -> list[BenchSecond]:
-    """The rows of a text in the order of time; what is none, or goes backwards, is left out."""
-    found: list[BenchSecond] = []
-    for match in _ROW.finditer(text):
-        row = _second(match[0])
-        if row is not None and (not found or _follows(found[-1], row)):
+def made_of(text: str) -> int | None:
+    """The operations that a load did in all; None: it has not ended."""
+    made = _MADE.search(text)
+    return None if made is None else int(made[1])
+
+
+def moments_of(text: str) -> list[BenchMoment]:
+    """The rows of a text, and its end, in the order of time; what goes backwards is left out."""
+    found: list[BenchMoment] = []
+    for sec, finished, mean in _ROW.findall(text):
+        row = BenchMoment(float(sec), int(finished), float(mean))
+        if not found or _follows(found[-1], row):
             found.append(row)
-    return found
+    end = _end(text)
+    if end is None or not found or end.finished < found[-1].finished:
+        return found
+    if end.seconds - found[-1].seconds < _PART_S:
+        found.pop()
+    return [*found, end] if not found or _follows(found[-1], end) else found
 
 
-def intervals_of(rows: Sequence[BenchSecond]) -> list[BenchInterval]:
-    """What was done from each row to the next.
+def intervals_of(moments: Sequence[BenchMoment]) -> list[BenchInterval]:
+    """What was done from each moment to the next.
 
-    Latencies are means since the beginning, told to the microsecond: that of one interval is what the sums
-    of both ends differ by.
+    Latencies are told as means since the beginning, in six digits: that of one interval is what the sums at
+    its ends differ by.
     """
-    return [_between(before, after) for before, after in pairwise(rows)]
+    return [_between(before, after) for before, after in pairwise(moments)]
 
 
-def _second(text: str) -> BenchSecond | None:
-    try:
-        row = typed.decode(text.encode(), _Row)
-        found = BenchSecond(float(row.sec), int(row.finished), float(row.avg_lat))
-    except (msgspec.MsgspecError, UnicodeError, ValueError):
+def _end(text: str) -> BenchMoment | None:
+    time, made, mean = _TIME.search(text), made_of(text), _MEAN.search(text)
+    if time is None or made is None or mean is None:
         return None
-    numbers: Iterable[float] = (found.seconds, found.finished, found.mean_s)
-    return found if all(math.isfinite(one) and 0 <= one < 1e15 for one in numbers) else None
+    return BenchMoment(float(time[1]), made, float(mean[1]))
 
 
-def _follows(before: BenchSecond, after: BenchSecond) -> bool:
+def _follows(before: BenchMoment, after: BenchMoment) -> bool:
     return after.seconds > before.seconds and after.finished >= before.finished
 
 
-def _between(before: BenchSecond, after: BenchSecond) -> BenchInterval:
+def _between(before: BenchMoment, after: BenchMoment) -> BenchInterval:
     count = after.finished - before.finished
     spent_s = after.mean_s * after.finished - before.mean_s * before.finished
     mean_ms = max(0.0, spent_s / count) * _MS if count else None
