@@ -248,7 +248,7 @@ def test_a_daemon_that_is_gone_or_hangs_fails_in_time(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("settings", {"nonsense": 1}, "must be a setting"),
-        ("settings", {"osd_op_queue": "fifo"}, "target.settings.osd_op_queue"),
+        ("settings", {"debug_osd": "20/20"}, "target.settings.debug_osd"),
         ("settings", {"osd_memory_target": 1 << 32}, "set target.memory instead"),
         ("directory", "/nowhere", "is not a directory"),
         ("directory", "/var/../var/" * 10, "directory"),
@@ -347,7 +347,7 @@ def test_a_cluster_takes_both_ends_of_each_range_and_every_word_as_they_are(fill
         except StageFailed as failure:
             refused.append(failure.message)
     assert not refused
-    for name, value in (("osd_op_queue", "mclock_scheduler"), ("bluestore_csum_type", "none")):
+    for name, value in (("osd_op_num_shards", 16), ("bluestore_csum_type", "none")):
         assert (name, value) in tried
 
 

@@ -49,7 +49,7 @@ class CephOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
     Attributes:
         directory: the directory in which one is made for the cluster. None: the home of its account, or
             /var/tmp where it has none.
-        parameters: "expert", about twenty-five settings, or "wide", all that bear on speed.
+        parameters: "expert", about twenty settings, or "wide", all that bear on speed.
         memory: the memory that all OSDs together try to keep to (osd_memory_target). None: memory_limit, or
             three quarters of the machine's.
         memory_limit: the memory and page cache that the daemons have once the cluster is filled, as in a
