@@ -12,9 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ascar.catalogues import mariadb, postgresql, rocksdb
+from ascar.catalogues import ceph, mariadb, postgresql, rocksdb
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
+from ascar.program.ceph import CephPrograms
 from ascar.program.mariadb import MariaPrograms
 from ascar.program.postgresql import Programs
 from ascar.program.rocksdb import RocksPrograms
@@ -62,6 +63,20 @@ def rocksdb_installed() -> bool:
     """Whether a version that ascar tunes is there."""
     try:
         return RocksPrograms.find().number >= rocksdb.VERSION_MIN
+    except EnvironmentLacks:
+        return False
+
+
+def ceph_account() -> Account:
+    """Whom Ceph runs as."""
+    return Account.of(None, "Ceph", "ceph")
+
+
+def ceph_installed() -> bool:
+    """Whether a version that ascar tunes is there, and has an account."""
+    try:
+        ceph_account()
+        return CephPrograms.find().number >= ceph.VERSION_MIN
     except EnvironmentLacks:
         return False
 

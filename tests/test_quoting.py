@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ascar.errors import InputError
 from ascar.quoting import (
     ansible_word,
+    ceph_value,
     comment,
     fstab_field,
     mount_option,
@@ -53,6 +54,7 @@ MAKERS = (
     mount_option,
     redis_word,
     rocksdb_value,
+    ceph_value,
     sql_word,
     sql_literal,
     my_cnf_value,

@@ -19,6 +19,7 @@ _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _REDIS_SIGNS = {ord('"'): '\\"', ord("\\"): "\\\\"}
 _MY_CNF_VALUE = re.compile(r"-?[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
+_CEPH_VALUE = re.compile(r"-?[A-Za-z0-9_./]+")
 _ROCKSDB_VALUE = re.compile(r"-?[A-Za-z0-9_.:]+")
 _SQL_WORD = re.compile(r"-?[A-Za-z0-9_]+")
 _ALTERED = re.compile(r"[A-Za-z0-9_.+-]+")
@@ -142,6 +143,17 @@ def rocksdb_value(value: object) -> str:
     """
     if not _ROCKSDB_VALUE.fullmatch(str(value)):
         raise _refused(str(value), "an OPTIONS file", "letters, digits, '_', '.' and ':'")
+    return str(value)
+
+
+def ceph_value(value: object) -> str:
+    """A value of Ceph's configuration that needs no escapes: 4096, 0.450000, wpq, 1/5.
+
+    Raises:
+        InputError: it would need them.
+    """
+    if not _CEPH_VALUE.fullmatch(str(value)):
+        raise _refused(str(value), "Ceph's configuration", "letters, digits, '_', '.' and '/'")
     return str(value)
 
 

@@ -50,6 +50,7 @@ OPTIONS: Mapping[str, str] = {
     "redis": 'directory = "/var/tmp"',
     "mariadb": 'directory = "/var/tmp"',
     "rocksdb": 'directory = "/var/tmp"',
+    "ceph": 'directory = "/var/tmp"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -75,6 +76,7 @@ METRICS: Mapping[str, str] = {
     "redis": "throughput_ops_per_s",
     "mariadb": "throughput_ops_per_s",
     "rocksdb": "throughput_ops_per_s",
+    "ceph": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -87,6 +89,8 @@ LOADS: Mapping[str, str] = {
     "mariadb": '[workload]\nkind = "sysbench"\ntables = 1\nrows = 1000\n'
     '[space]\ntuned = ["innodb_flush_neighbors"]\n',
     "rocksdb": '[workload]\nkind = "db_bench"\nkeys = 1000\n[space]\ntuned = ["max_background_jobs"]\n',
+    "ceph": 'osds = 1\nreplicas = 1\n[workload]\nkind = "rados-bench"\nobjects = 1000\n'
+    '[space]\ntuned = ["debug_osd"]\n',
     "program": ECHO,
     "lustre": ECHO,
 }

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascar.catalogues.ceph import ceph
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
 from ascar.catalogues.rocksdb import rocksdb
@@ -26,6 +27,7 @@ SPACES = {
     "sqlite": lambda: sqlite_space(exclusive=True),
     "postgresql": lambda: all_of(one.parameter() for one in postgresql().values()),
     "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
+    "ceph": lambda: all_of(one.parameter() for one in ceph().values()),
     "rocksdb": lambda: all_of(one.parameter() for one in rocksdb().values()),
 }
 TEXTS = st.one_of(

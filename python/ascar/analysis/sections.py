@@ -50,6 +50,7 @@ _FORMS = {
     "my.cnf": "my.cnf",
     "set-global": "Statements for mariadb",
     "rocksdb-options": "RocksDB's OPTIONS file",
+    "ceph-config": "Commands for ceph",
 }
 
 

@@ -23,9 +23,9 @@ def export(
     """Print the recommended configuration as an administrator can use it.
 
     As shell commands, files of the system (sysctl.d, udev, fstab, TuneD, postgresql.conf, redis.conf,
-    an OPTIONS file of RocksDB), statements, Patroni's dynamic configuration or a playbook of Ansible: what
-    differs from the defaults that the study found; the rest is nobody's choice, and left out. Nothing is
-    run.
+    an OPTIONS file of RocksDB), statements, commands for ceph, Patroni's dynamic configuration or a playbook
+    of Ansible: what differs from the defaults that the study found; the rest is nobody's choice, and left
+    out. Nothing is run.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.studies import configuration_of, find_run

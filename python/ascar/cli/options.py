@@ -30,6 +30,7 @@ class Form(StrEnum):
     MY_CNF = "my.cnf"
     SET_GLOBAL = "set-global"
     ROCKSDB_OPTIONS = "rocksdb-options"
+    CEPH_CONFIG = "ceph-config"
 
 
 def _runs(incomplete: str) -> list[str]:

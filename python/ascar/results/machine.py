@@ -401,6 +401,7 @@ class ExportResult(
         "my.cnf",
         "set-global",
         "rocksdb-options",
+        "ceph-config",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

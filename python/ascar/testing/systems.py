@@ -30,6 +30,7 @@ FORMS = (
     "my.cnf",
     "set-global",
     "rocksdb-options",
+    "ceph-config",
 )
 
 

@@ -1,11 +1,11 @@
-"""A server of a study's own: a directory, a process, a socket only for its account.
+"""A server of a study's own: a directory, a process or several, a socket only for its account.
 
     PLACE/data      the data of the running server
     PLACE/saved     a copy of it as the load's fill left it, from which each trial starts
     PLACE/load      where the load runs
     PLACE           the socket; nothing listens on the network
 
-The keeper of the user ends the process and removes PLACE if we are killed.
+The keeper of the user ends the processes and removes PLACE if we are killed.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class OwnServer(Generic[P]):
         self.programs, self.account, self.place = programs, account, place
         self._fixed = fixed
         self.admit: Callable[[int], None] | None = None
-        """Puts the filled server, by its process id, into the control group that limits its memory."""
+        """Puts a process of the filled server, by its id, into the control group that limits its memory."""
         self._keeper = keeper
-        self._process: Foreground | None = None
+        self._processes: list[Foreground] = []
 
     @property
     def data(self) -> Path:
@@ -133,19 +133,20 @@ class OwnServer(Generic[P]):
         Raises:
             StageFailed: it does not.
         """
-        if self._process is None:
+        if not self._processes:
             raise StageFailed("program", f"the {self.name} server is not running")
-        self._process.check_alive()
+        for process in self._processes:
+            process.check_alive()
 
     def stop(self) -> None:
-        """End the server; it writes what is not written."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(StageFailed):
-            process.check_alive()
-            self._shut_down()
-        process.end()
+        """End the server; it writes what is not written. What was started last ends first."""
+        try:
+            with suppress(StageFailed):
+                self.check_alive()
+                self._shut_down()
+        finally:
+            while self._processes:
+                self._processes.pop().end()
 
     def _shut_down(self) -> None:
         """Ask the server to end, and wait until it has."""
@@ -161,13 +162,23 @@ class OwnServer(Generic[P]):
 
     def _launch(self, argv: Sequence[str], environment: Mapping[str, str], limit_s: float) -> None:
         """Start the server's program, and wait until it answers."""
-        words = self.account.run(*argv)
+        self._start(argv, environment)
+        self._wait_until(self._answers, limit_s)
+
+    def _start(self, argv: Sequence[str], environment: Mapping[str, str]) -> Foreground:
+        """Start a program of the server."""
         admit = self.admit if self.saved.exists() else None
-        self._process = Foreground(words, environment, self.place, self._keeper, _END_S, admit=admit)
+        words = self.account.run(*argv)
+        process = Foreground(words, environment, self.place, self._keeper, _END_S, admit=admit)
+        self._processes.append(process)
+        return process
+
+    def _wait_until(self, answers: Callable[[], bool], limit_s: float, look_s: float = _LOOK_S) -> None:
+        """Wait until what was started answers; where it does not, the server is stopped."""
         begun_s = time.monotonic()
-        while not self._answers():
+        while not answers():
             try:
-                self._process.check_alive()
+                self.check_alive()
             except StageFailed as failure:
                 self.stop()
                 reason = self._reason(failure.stderr) or failure.message
@@ -176,7 +187,7 @@ class OwnServer(Generic[P]):
             if time.monotonic() - begun_s > limit_s:
                 self.stop()
                 raise StageFailed("change", f"the {self.name} server does not answer after {limit_s:g} s")
-            time.sleep(_LOOK_S)
+            time.sleep(look_s)
 
     def _asked(self, argv: Sequence[str], statement: str, limit_s: float) -> str:
         """What a client of the server prints of a statement.
@@ -228,17 +239,29 @@ class OwnServer(Generic[P]):
         except OSError as error:
             raise StageFailed("change", f"{error.filename}: {error.strerror}") from error
 
-    def _run(self, argv: Sequence[str], *, as_us: bool = False, limit_s: float = _STAGE_S) -> None:
-        """Run a program that ends by itself; if we are killed, it is ended before its files are removed."""
-        words = list(argv) if as_us else self.account.run(*argv)
-        process = Foreground(words, {}, self.place, self._keeper, _GRACE_S)
+    def _run(self, *programs: Sequence[str], as_us: bool = False, limit_s: float = _STAGE_S) -> None:
+        """Run programs that end by themselves, side by side.
+
+        If we are killed, they are ended before their files are removed.
+        """
+        started: list[Foreground] = []
+        try:
+            for argv in programs:
+                words = list(argv) if as_us else self.account.run(*argv)
+                started.append(Foreground(words, {}, self.place, self._keeper, _GRACE_S))
+            for argv, process in zip(programs, started, strict=True):
+                self._await(process, Path(argv[0]).name, limit_s)
+        finally:
+            for process in started:
+                process.end()
+
+    @staticmethod
+    def _await(process: Foreground, name: str, limit_s: float) -> None:
         try:
             process.wait(limit_s)
         except StageFailed as failure:
             problem = last_line(failure.stderr) if failure.stderr else failure.message
-            raise StageFailed("change", f"{Path(argv[0]).name}: {problem}", failure.stderr) from None
-        finally:
-            process.end()
+            raise StageFailed("change", f"{name}: {problem}", failure.stderr) from None
 
 
 def last_line(text: str) -> str:

@@ -1,0 +1,56 @@
+"""The settings of Ceph's OSDs and clients that bear on speed, by Ceph's own names; `ceph.toml` lists them."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ascar import typed
+from ascar.catalogues.server_setting import RankedSetting
+
+VERSION_MIN = (16, 2)
+"""The oldest version that ascar tunes."""
+
+_WORDS = {False: "false", True: "true"}
+
+
+class CephSetting(RankedSetting, frozen=True, kw_only=True):
+    """A setting of a cluster; see `ceph.toml`.
+
+    Attributes:
+        who: whose setting it is, as `ceph config set` names it.
+    """
+
+    who: Literal["osd", "client"] = "osd"
+
+    def text(self, value: object) -> str:
+        """A value as Ceph tells it: true, 4096, 0.450000."""
+        if isinstance(value, bool):
+            return _WORDS[value]
+        return f"{value:.6f}" if isinstance(value, float) else str(value)
+
+    def value(self, text: str) -> bool | int | float | str:
+        """A value from what Ceph tells; what is none of the kind stays a text."""
+        if self.kind == "boolean":
+            return {"false": False, "true": True}.get(text, text)
+        if self.kind == "choice":
+            return text
+        try:
+            return int(text) if self.kind == "integer" else float(text)
+        except ValueError:
+            return text
+
+
+class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    setting: tuple[CephSetting, ...]
+
+
+@cache
+def ceph() -> dict[str, CephSetting]:
+    """The settings by Ceph's names, those of the expert's space first."""
+    text = Path(__file__).with_name("ceph.toml").read_text("utf-8")
+    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}

@@ -1,0 +1,88 @@
+"""Where the programs of Ceph are, and their version."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ascar.errors import EnvironmentLacks
+
+CONFIGURATION, POOL = "CEPH_CONF", "CEPH_POOL"
+"""The variables by which a load finds a cluster and its pool; Ceph's own programs know the first."""
+_NEEDED = {
+    "ceph-osd": "ceph-osd",
+    "ceph-mon": "ceph-mon",
+    "ceph-mgr": "ceph-mgr",
+    "monmaptool": "ceph-common",
+    "ceph": "ceph-common",
+    "rados": "ceph-common",
+}
+_VERSION = re.compile(r"\bceph version (\d+)\.(\d+)\.(\d+)")
+_LOOK_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CephPrograms:
+    """The programs of one version.
+
+    Attributes:
+        folder: the directory of the programs.
+        version: the version as ceph-osd says it, such as "16.2.15".
+    """
+
+    folder: Path
+    version: str
+
+    @classmethod
+    def find(cls, version: int | None = None) -> CephPrograms:
+        """The programs of a major version; None: of the one that is installed.
+
+        Raises:
+            EnvironmentLacks: there are none, or one of them is missing.
+        """
+        found = _found(os.environ.get("PATH", os.defpath))
+        if isinstance(found, str):
+            raise EnvironmentLacks(f"{found} is not installed; install the package {_NEEDED[found]}")
+        if version not in (None, found.number[0]):
+            raise EnvironmentLacks(
+                f"target.version = {version}: must be one of the versions that are installed: "
+                f"{found.number[0]} ({found.version})"
+            )
+        return found
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Major and minor version."""
+        major, minor = self.version.split(".")[:2]
+        return int(major), int(minor)
+
+    def path(self, name: str) -> str:
+        """The path of a program."""
+        return str(self.folder / name)
+
+
+@cache
+def _found(path: str) -> CephPrograms | str:
+    """The programs on a search path, or the name of the first that is missing."""
+    osd = shutil.which("ceph-osd", path=path)
+    version = None if osd is None else _VERSION.search(_said(osd, "--version"))
+    if osd is None or version is None:
+        return "ceph-osd"
+    folder = Path(osd).parent
+    for name in _NEEDED:
+        if not os.access(folder / name, os.X_OK):
+            return name
+    return CephPrograms(folder, ".".join(version.groups()))
+
+
+def _said(*words: str) -> str:
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_LOOK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout

@@ -1,0 +1,195 @@
+"""The target of kind "ceph".
+
+[target]
+kind = "ceph"
+directory = "/data"        # default: the home of the account that runs the cluster, or /var/tmp
+parameters = "expert"      # or "wide": every setting that bears on speed
+memory = "6 GiB"           # of all OSDs; default: three quarters of the machine's
+replicas = 3               # copies of each object
+settings = { osd_op_num_shards = 8 }      # how your cluster runs today: what the study starts from
+
+Each trial starts the daemons of a small cluster on a copy of their files as the load's fill left them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ascar.catalogues.ceph import VERSION_MIN, ceph
+from ascar.errors import EnvironmentLacks, InputError, StudyError
+from ascar.program.ceph import CephPrograms
+from ascar.results.machine import Need
+from ascar.study import convert
+from ascar.systems import Sample, Starter
+from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
+from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
+from ascar.systems.ceph.space import ceph_space
+from ascar.systems.ceph.statements import forms_of, settings_of
+from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
+from ascar.units import format_size, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ascar.catalogues.ceph import CephSetting
+    from ascar.space import Configuration
+    from ascar.systems.keeper import Keeper
+
+OSD_MEMORY_BYTES_MIN = 896 << 20
+"""What Ceph takes as osd_memory_target at least."""
+_OSDS = (1, 16)
+_OSD_BYTES_MIN = 2 << 30
+_SETTLE_S = 120.0
+
+
+class CephOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "ceph".
+
+    Attributes:
+        directory: the directory in which one is made for the cluster. None: the home of its account, or
+            /var/tmp where it has none.
+        parameters: "expert", about twenty settings, or "wide", all that bear on speed.
+        memory: the memory that all OSDs together try to keep to (osd_memory_target). None: memory_limit, or
+            three quarters of the machine's.
+        memory_limit: the memory and page cache that the daemons have once the cluster is filled, as in a
+            container of that size: a control group, which takes root. None: the machine's.
+        user: the account that runs the daemons. None: the caller's, or "ceph" where root calls.
+        version: the major version to run. None: the one that is installed.
+        settings: settings as the cluster of today has them, by Ceph's own names: the default of the study.
+        data: each trial starts on the data that the fill left ("same").
+        osds: the OSDs, each on a sparse file.
+        osd_size: the size of that file.
+        replicas: the copies of each object, at most one on each OSD; more than half of them have to be there.
+    """
+
+    data: Literal["same"] = "same"
+    osds: int = 3
+    osd_size: str = "10 GiB"
+    replicas: int = 3
+
+
+class Ceph(ConfiguredTarget[CephCluster]):
+    """A Ceph cluster of the study's own.
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+        EnvironmentLacks: Ceph is not installed, or too old a version.
+    """
+
+    name, kind, account, socket = "Ceph", "ceph", "ceph", LONGEST_SOCKET
+    told = COUNTERS
+    default_workload: str | None = "rados-bench"
+    changes_while_working = frozenset()
+    """Each trial starts the daemons anew."""
+    starter = Starter(target={"parameters": '"expert"', "memory": '"3 GiB"'})
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, CephOptions, "target")
+        self._programs = CephPrograms.find(self.options.version)
+        if self._programs.number < VERSION_MIN:
+            raise EnvironmentLacks(
+                f"Ceph {self._programs.version} is too old; ascar tunes versions from "
+                f"{'.'.join(map(str, VERSION_MIN))} on"
+            )
+        super().__init__(self.options, ceph().values())
+        self._shape = _shape_of(self.options, self._memory_bytes)
+        self.space = ceph_space(self.options.parameters, self._given, self._shape.memory_bytes)
+
+    @classmethod
+    def listed(cls) -> Iterable[CephSetting]:
+        """Every setting of the list."""
+        return ceph().values()
+
+    @classmethod
+    def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Nothing changes while a load runs."""
+        return options
+
+    def settle(self) -> Mapping[str, float]:
+        """After the fill, do the writes that were put off, keep the data, and start on a copy of it.
+
+        Raises:
+            StageFailed: the data cannot be copied, or the cluster does not start again.
+        """
+        server = self._entered()
+        if self._current is not None and not server.saved.exists():
+            server.catch_up(_SETTLE_S)
+        return super().settle()
+
+    def drain(self, limit_s: float) -> None:
+        """Do the writes that BlueStore has put off.
+
+        Raises:
+            StageFailed: it takes longer.
+        """
+        if self._current is not None:
+            self._entered().catch_up(limit_s)
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
+        """The seconds after which writes that were put off are done in any case."""
+        if not metrics.get("ceph_deferred_writes", 0.0) and not metrics.get(f"deferred_{PUT_OFF}", 0.0):
+            return 0.0
+        name = "bluestore_max_defer_interval"
+        return float(configuration.get(name, self._before(name)))
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        shape = {"osds": self._shape.osds, "replicas": self._shape.replicas}
+        return {**super().describe(), "ceph": self._programs.version, **shape}
+
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """`ceph config set` for a shell, and for the standard input of `ceph`."""
+        return forms_of(configuration, chosen)
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """The daemons, with what comes along."""
+        try:
+            found: str | None = f"Ceph {CephPrograms.find().version}"
+        except EnvironmentLacks:
+            found = None
+        what = "the cluster that is tuned, and the load"
+        return (Need("ceph", what, found, ("ceph",), "ceph-mon ceph-mgr ceph-osd", "ceph"),)
+
+    def _made(self, place: Path, keeper: Keeper) -> CephCluster:
+        return CephCluster(self._programs, self._account, place, keeper, self._shape)
+
+    def _lines(self, configuration: Configuration) -> Sequence[str]:
+        """The settings of a configuration; those that it does not have return to what was in force before."""
+        before = {one.name: one.default for one in self.space.parameters}
+        return settings_of({**before, **self._whole(configuration)})
+
+    def _settings(self) -> Mapping[str, str]:
+        return self._entered().settings()
+
+    def _told(self) -> Sample:
+        """The totals of all OSDs, and the writes that they have put off."""
+        dumps = self._entered().told()
+        totals = [counters_of(dump) for dump in dumps]
+        counters = {name: sum(one[name] for one in totals) for name in COUNTERS}
+        return Sample(counters, deferred={PUT_OFF: sum(map(put_off, dumps))})
+
+
+def _shape_of(given: CephOptions, memory_bytes: int) -> ClusterShape:
+    least, most = _OSDS
+    if not least <= given.osds <= most:
+        raise StudyError(f"target.osds = {given.osds}: must be from {least} to {most}")
+    if not 1 <= given.replicas <= given.osds:
+        raise StudyError(f"target.replicas = {given.replicas}: must be from 1 to target.osds ({given.osds})")
+    try:
+        osd_bytes = parse_size(given.osd_size)
+    except InputError as error:
+        raise StudyError(f"target.osd_size: {error.message}") from None
+    if osd_bytes < _OSD_BYTES_MIN:
+        least_size = format_size(_OSD_BYTES_MIN)
+        raise StudyError(f"target.osd_size = {given.osd_size!r}: must be at least {least_size}")
+    each_bytes = memory_bytes // given.osds
+    if given.memory is not None and each_bytes < OSD_MEMORY_BYTES_MIN:
+        each = format_size(OSD_MEMORY_BYTES_MIN)
+        raise StudyError(f"target.memory = {given.memory!r}: must be at least {each} for each OSD")
+    aligned = osd_bytes // 4096 * 4096
+    return ClusterShape(given.osds, given.replicas, aligned, max(OSD_MEMORY_BYTES_MIN, each_bytes))
