@@ -193,7 +193,9 @@ def test_space_shows_the_catalogue(
     "kind",
     [
         pytest.param(
-            kind, marks=[pytest.mark.root, pytest.mark.machine] if kind in ("localfs", "linux") else []
+            kind,
+            # Daemons of a cluster are started anew for each value that is tried.
+            marks=MACHINE if kind in ("localfs", "linux") else pytest.mark.slow if kind == "ceph" else (),
         )
         for kind in KINDS
     ],
