@@ -5,7 +5,7 @@
 
 A proof is a test of the suite, run again and again with other seeds of the moments at which it kills or of
 faults, or a parser, fed with other inputs by a fuzzer (`benchmarks/feeding.py`). Tests that compare speeds of
-the machine, which a busy one fails, are a proof too. What has passed is one line of the results file. What
+the machine, which a busy one fails, and those that start a cluster again and again are a proof too. What has passed is one line of the results file. What
 fails is shown with the command that repeats it, is not recorded, and makes the exit status 1.
 """
 
@@ -151,6 +151,7 @@ PROOFS = (
     ),
     Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
     Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
+    Proof("start Ceph clusters", 10, 1, (), "times", ("-m", "cluster")),
     *FEEDS,
     # Minutes each: last, so that a small budget comes to all others.
     Proof("kill a guest's processes", 125, 4, (f"{POWER}test_killed_at_any_moment_all_is_as_before",)),

@@ -71,6 +71,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
 
 
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_interrupted_or_killed_at_any_moment_no_daemon_and_no_file_is_left(
     place: Path, study: Path, seed: int
 ) -> None:

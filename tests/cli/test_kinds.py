@@ -193,7 +193,9 @@ def _marks_of(kind: str) -> list[pytest.MarkDecorator]:
     """Servers that start again for each parameter that needs it take seconds of processor time."""
     if kind in ("localfs", "linux"):
         return [pytest.mark.root, pytest.mark.machine]
-    return [pytest.mark.slow] if kind in ("ceph", "mariadb", "postgresql", "rocksdb") else []
+    if kind == "ceph":
+        return [pytest.mark.slow, pytest.mark.cluster]
+    return [pytest.mark.slow] if kind in ("mariadb", "postgresql", "rocksdb") else []
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=_marks_of(kind)) for kind in KINDS])

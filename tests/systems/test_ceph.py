@@ -68,6 +68,7 @@ def filled(place: str) -> Iterator[Ceph]:
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 class TestCephContract(TargetContract):
     @pytest.fixture(autouse=True)
     def _place(self, place: str) -> None:
@@ -332,6 +333,7 @@ def test_the_catalogue_is_what_the_installed_version_says(filled: Ceph) -> None:
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_a_cluster_takes_both_ends_of_each_range_and_every_word_as_they_are(filled: Ceph) -> None:
     default, refused, tried = filled.space.default(), list[str](), set[tuple[str, object]]()
     for column in range(6):
@@ -355,6 +357,7 @@ def test_a_cluster_takes_both_ends_of_each_range_and_every_word_as_they_are(fill
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_random_configurations_are_read_back_equal(filled: Ceph) -> None:
     for configuration in filled.space.sample(np.random.default_rng(7), 3):
         apply_checked(filled, configuration)
@@ -362,6 +365,7 @@ def test_random_configurations_are_read_back_equal(filled: Ceph) -> None:
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_what_a_trial_changed_is_gone_in_the_next(filled: Ceph) -> None:
     default = filled.space.default()
     filled.apply(default.replaced(osd_op_num_shards=2, debug_osd="0/0", objecter_inflight_ops=64))
@@ -446,6 +450,7 @@ def test_an_osd_that_dies_fails_its_trial_and_the_next_goes_on(filled: Ceph) -> 
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_a_setting_that_ceph_refuses_fails_the_change(filled: Ceph) -> None:
     server = filled._entered()
     server.stop()
@@ -485,6 +490,7 @@ def test_an_export_applied_to_a_cluster_is_read_back_equal(filled: Ceph) -> None
 
 @needs_ceph
 @pytest.mark.slow
+@pytest.mark.cluster
 def test_clients_get_what_the_monitor_holds_for_them(filled: Ceph, tmp_path: Path) -> None:
     filled.apply(filled.space.default().replaced(objecter_inflight_ops=33))
     tmp_path.chmod(0o777)
