@@ -5,8 +5,9 @@
 
 A proof is a test of the suite, run again and again with other seeds of the moments at which it kills or of
 faults, or a parser, fed with other inputs by a fuzzer (`benchmarks/feeding.py`). Tests that compare speeds of
-the machine, which a busy one fails, and those that start a cluster again and again are a proof too. What has passed is one line of the results file. What
-fails is shown with the command that repeats it, is not recorded, and makes the exit status 1.
+the machine, which a busy one fails, and those that start a cluster again and again are a proof too. What has
+passed is one line of the results file. What fails is shown with the command that repeats it, is not recorded,
+and makes the exit status 1.
 """
 
 from __future__ import annotations
