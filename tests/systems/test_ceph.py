@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,7 +203,8 @@ def answering(path: Path, answer: bytes, pause_s: float = 0.0) -> threading.Thre
         with listener, listener.accept()[0] as connection:
             connection.recv(4096)
             time.sleep(pause_s)
-            connection.sendall(answer)
+            with suppress(OSError):  # who asked may have gone by then
+                connection.sendall(answer)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
