@@ -337,9 +337,9 @@ def test_a_server_that_dies_fails_its_trial_alone(target: MariaDB) -> None:
     load.prepare(target.workspace)
     target.settle()
     server = server_of(target)
-    assert server._process is not None
-    os.kill(server._process.pid, signal.SIGKILL)
-    server._process._process.wait(60)
+    assert server._processes
+    os.kill(server._processes[0].pid, signal.SIGKILL)
+    server._processes[0]._process.wait(60)
     with pytest.raises(StageFailed, match="sysbench: "):
         load.run(target.workspace, PACE)
     with pytest.raises(StageFailed, match="was killed by signal 9"):
@@ -407,7 +407,7 @@ def test_kept_data_takes_statements_and_a_new_start_where_it_must(place: str) ->
         open_workload(SMALL).prepare(target.workspace)
         target.settle()
         server = server_of(target)
-        process = server._process
+        process = server._processes[0]
         server.ask("INSERT INTO sbtest1 (k) VALUES (1)")
         rows = "SELECT count(*) FROM sbtest1"
         # The upper limit falls below what the lower one was, and then rises with it.
@@ -420,10 +420,10 @@ def test_kept_data_takes_statements_and_a_new_start_where_it_must(place: str) ->
             }
             apply_checked(target, target.space.validate({**default, **wanted}))
             assert target.read(tuple(wanted)) == wanted
-        assert server._process is process
+        assert server._processes[0] is process
         assert server.ask(rows).strip() == "1001"
         apply_checked(target, target.space.validate({**default, "innodb_buffer_pool_size": 64 << 20}))
-        assert server._process is not process
+        assert server._processes[0] is not process
         assert server.ask(rows).strip() == "1001"
         target.start_afresh()
         target.apply(default)
@@ -442,7 +442,7 @@ def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
         open_workload(SMALL).prepare(target.workspace)
         target.settle()
         server = server_of(target)
-        process = server._process
+        process = server._processes[0]
         connection = [f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=test", "--tables=2"]
         with subprocess.Popen(
             ["sysbench", "oltp_update_index", *connection, "--table-size=1000", "--time=600", "run"],
@@ -457,7 +457,7 @@ def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
                 assert adapter.answer(b'{"sample": true}')["ok"]["counters"]["mariadb_statements"] > 0
                 adapter.restore()
                 assert target.read(tuple(wanted)) == {name: default[name] for name in wanted}
-                assert server._process is process
+                assert server._processes[0] is process
                 assert load.poll() is None
             finally:
                 load.kill()

@@ -60,13 +60,13 @@ def test_a_filled_server_is_under_the_limit_and_the_group_goes_with_it(options: 
         default = target.space.default()
         target.apply(default)
         assert target._server is not None
-        assert group_of(target._server._process.pid) is None, "the fill is not limited"
+        assert group_of(target._server._processes[0].pid) is None, "the fill is not limited"
         target.settle()
-        group = group_of(target._server._process.pid)
+        group = group_of(target._server._processes[0].pid)
         assert group is not None
         assert limit_of(group) == LIMIT_BYTES
         target.apply(default)
-        assert group_of(target._server._process.pid) == group
+        assert group_of(target._server._processes[0].pid) == group
         assert target.describe()["memory_limit_bytes"] == LIMIT_BYTES
         assert target.describe()["memory_bytes"] == LIMIT_BYTES
     assert not group.exists()
@@ -81,7 +81,7 @@ def test_after_kill_9_neither_group_nor_server_is_left(options: dict[str, Any]) 
         "with open_target(json.loads(sys.argv[1])) as target:\n"
         "    target.apply(target.space.default())\n"
         "    target.settle()\n"
-        "    print(target._server._process.pid, flush=True)\n"
+        "    print(target._server._processes[0].pid, flush=True)\n"
         "    time.sleep(600)\n"
     )
     argv = [sys.executable, "-c", script, msgspec.json.encode(options).decode()]

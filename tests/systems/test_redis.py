@@ -256,10 +256,10 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
         assert server.ask("DBSIZE") == 1000
     assert len(running(place, "redis")) >= 1
 
-    os.kill(server._process.pid, signal.SIGSEGV)  # type: ignore[union-attr]
+    os.kill(server._processes[0].pid, signal.SIGSEGV)
     with pytest.raises(StageFailed):
         load.run(target.workspace, PACE)
-    server._process._process.wait(60)  # type: ignore[union-attr]  # it writes a report of its crash first
+    server._processes[0]._process.wait(60)  # it writes a report of its crash first
     with pytest.raises(StageFailed, match="was killed by signal|exited with"):
         target.health(5)
     target.apply(default)
@@ -305,17 +305,17 @@ def test_kept_data_takes_config_set_and_a_new_start_where_it_must(place: str) ->
         target.settle()
         server = target._server
         assert server is not None
-        process = server._process
+        process = server._processes[0]
         server.ask("SET", "another", "key")
         wanted = {"hz": 50, "appendonly": True, "appendfsync": "always"}
         configuration = target.space.nearest({**default, **wanted})
         target.apply(configuration)
-        assert server._process is process
+        assert server._processes[0] is process
         assert target.read(["hz", "appendonly", "appendfsync"]) == wanted
         assert server.ask("DBSIZE") == 1001
         other = target.space.nearest({**configuration, "tcp_backlog": 256})
         target.apply(other)
-        assert server._process is not process
+        assert server._processes[0] is not process
         assert server.ask("DBSIZE") == 1001
         target.start_afresh()
         target.apply(other)
@@ -336,7 +336,7 @@ def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
         target.settle()
         server = target._server
         assert server is not None
-        process = server._process
+        process = server._processes[0]
         with subprocess.Popen(
             [server.programs.path("benchmark"), "-s", str(server.socket), "-l", "-q"],
             stdout=subprocess.DEVNULL,
@@ -351,7 +351,7 @@ def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
                 assert adapter.answer(b'{"sample": true}')["ok"]["counters"]["redis_commands"] > 0
                 adapter.restore()
                 assert target.read(["hz", "appendfsync"]) == {"hz": 10, "appendfsync": "everysec"}
-                assert server._process is process
+                assert server._processes[0] is process
                 assert load.poll() is None
             finally:
                 load.kill()
