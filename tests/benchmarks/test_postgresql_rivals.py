@@ -322,7 +322,8 @@ def test_a_short_run_on_the_server(tmp_path, drawn):
         block = turns.block(bed, "sort", listed, 1, attempted)
         assert {name: failure for name, failure, _ in processes} == {"default": None, "TuneD": None}
         assert all(score > 0 for score in block["scores"].values())
-        assert 32 * 2**20 < int(processes[0][2]) <= scale.memory_mib * 2**20
+        # The kernel charges pages in batches, a processor at a time.
+        assert 32 * 2**20 < int(processes[0][2]) <= scale.memory_mib * 2**20 + 2**20
     assert not bed.directory.exists()
     assert not bed.group.exists()
     assert swappiness.read_text() == before
