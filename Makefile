@@ -47,7 +47,7 @@ page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which t
 test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 	@scripts/test quick $(WORKERS)
 
-test-slow: setup-dev ## Run the tests that take ten seconds and more
+test-slow: setup-dev ## Run the tests that take longer, kill again and again, or count errors of statistics
 	@scripts/test slow $(WORKERS_SLOW)
 
 lint: setup-dev ## Check style, types, layers, and the licences and sources of crates

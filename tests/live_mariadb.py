@@ -90,8 +90,8 @@ class LiveMariaDB:
         """Two people who use it."""
         reached = [f"--socket={self.socket}", "--user=root"]
         words = [self.programs.path("mariadb"), "--no-defaults", "--batch", *reached]
-        asked = b"SELECT COUNT(*) FROM information_schema.ENGINES;\n" * 200
-        loop = f"while cat {self.place}/asked; do :; done | exec {' '.join(words)} >/dev/null"
+        asked = b"SELECT COUNT(*) FROM information_schema.ENGINES;\n" * 20
+        loop = f"while cat {self.place}/asked; do sleep 0.05; done | exec {' '.join(words)} >/dev/null"
         (self.place / "asked").write_bytes(asked)
         people = [
             subprocess.Popen(["/bin/sh", "-c", loop], stderr=subprocess.DEVNULL, start_new_session=True)

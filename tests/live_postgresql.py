@@ -22,6 +22,10 @@ AUTO = HEADER + "work_mem = '8MB'\nshared_preload_libraries = 'pg_stat_statement
 """What an administrator has set by ALTER SYSTEM; the values in force come from here."""
 
 
+PACED = ("-S", "-R", "500")
+"""Words of clients that leave the machine to others: lookups, so many a second."""
+
+
 class LiveServer:
     """A running server, and what a test asks it."""
 

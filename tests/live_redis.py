@@ -71,16 +71,17 @@ class LiveRedis:
         return str(told[1])
 
     @contextmanager
-    def clients(self, *words: str) -> Generator[subprocess.Popen[bytes]]:
-        """People who use it."""
-        argv = [self.programs.path("benchmark"), "-s", str(self.socket), "-l", "-q", "-c", "4"]
-        argv += words or ("-r", "1000", "-d", "100", "SET", "key:__rand_int__", "__data__")
-        with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
-            try:
-                self.wait_for(lambda: self.rate() > 20, 60)
-                yield load
-            finally:
-                load.kill()
+    def clients(self) -> Generator[None]:
+        """Somebody who uses it, at a pace that leaves the machine to others."""
+        with self._running(self.programs.path("cli"), "-r", "-1", "-i", "0.001", "SET", "key", "x" * 100):
+            yield
+
+    @contextmanager
+    def eager_clients(self) -> Generator[None]:
+        """People who use it, each as fast as the server answers."""
+        words = ("-l", "-q", "-c", "4", "-r", "1000", "-d", "100", "SET", "key:__rand_int__", "__data__")
+        with self._running(self.programs.path("benchmark"), *words):
+            yield
 
     def rate(self, over_s: float = 0.5) -> float:
         """Commands a second."""
@@ -94,6 +95,16 @@ class LiveRedis:
         while not is_true():  # type: ignore[operator]
             assert time.monotonic() < deadline_s, "waited in vain"
             time.sleep(0.02)
+
+    @contextmanager
+    def _running(self, program: str, *words: str) -> Generator[None]:
+        argv = [program, "-s", str(self.socket), *words]
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
+            try:
+                self.wait_for(lambda: self.rate() > 20, 60)
+                yield
+            finally:
+                load.kill()
 
     def _calls(self) -> float:
         return calls_of(fields_of(str(self.ask("INFO", "commandstats"))))[0]

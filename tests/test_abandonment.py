@@ -95,6 +95,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Values]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_equally_good_candidates_are_abandoned_no_oftener_than_stated(kind):
     """The worst case: the best of ten runs that are all as good; runs differ by 3%."""

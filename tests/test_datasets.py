@@ -74,6 +74,7 @@ def test_the_space_is_that_of_the_study_that_made_it(name):
     assert run["machine"]["memory_bytes"] * 2.5 <= run["machine"]["workload"]["dataset_bytes"]
 
 
+@pytest.mark.slow
 def test_it_can_be_imported_with_all_its_readings(name, tmp_path):
     with History(tmp_path / "history.sqlite") as history:
         ids = history.import_runs(Path(f"dataset:{name}"))
@@ -118,6 +119,7 @@ def test_it_is_flat_where_its_parameters_are_named(name):
         assert row["fs"] == configuration["fs"] or sum(row[key] != configuration[key] for key in shared) <= 2
 
 
+@pytest.mark.slow
 def test_a_study_tunes_on_it(tmp_path):
     text = (ROOT / "examples" / "dataset.toml").read_text("utf-8")
     study = Study.parse(f"{text}[stop]\ntrials = 60\n")

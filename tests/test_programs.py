@@ -289,6 +289,7 @@ def kills(one: Subject, count: int, source: random.Random) -> None:
             one.until(lambda: one.leftovers() == [], f"as before: {one.leftovers()}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEEDS)
 def test_killed_at_a_moment_everything_is_as_before(
     subject: Callable[[str], Subject], name: str, seed: int

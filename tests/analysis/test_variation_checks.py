@@ -79,6 +79,7 @@ def causes(plan: Plan, seed: int = 0):
     return {one.cause: one for one in advice_of(checks_of(runs, spread_of(runs)))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [Plan(), Plan(runs=2, configurations=24), Plan(runs=9, configurations=3)])
 def test_where_there_is_no_cause_advice_is_rare(plan):
     studies = 30

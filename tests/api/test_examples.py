@@ -47,6 +47,7 @@ def test_the_example_of_the_readme_runs(tmp_path):
     assert "improved" in run(example, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_progress_and_plots(tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat", reason="needs the development dependency nbclient")
     nbclient = pytest.importorskip("nbclient", reason="needs the development dependency nbclient")

@@ -59,6 +59,7 @@ def test_all_names_are_there_and_listed():
     assert set(ascar.optimizers.__all__) == set(dir(ascar.optimizers))
 
 
+@pytest.mark.slow
 def test_no_module_takes_the_place_of_a_public_name():
     program = """
 import importlib, pkgutil, types, ascar

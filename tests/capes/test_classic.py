@@ -80,6 +80,7 @@ def test_a_step_is_plain_q_learning():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
 @pytest.mark.parametrize("longest", [0.01, 100.0])
 def test_a_descent_is_that_of_optax(optimizer, longest):
@@ -113,6 +114,7 @@ def test_it_learns_where_the_reward_is():
     assert 0 <= learner.prediction_error < 1
 
 
+@pytest.mark.slow
 def test_a_crowd_is_as_good_as_one():
     experiences = [Experience(KNOBS, 2, SMALL, np.random.default_rng(seed)) for seed in range(4)]
     batch = ClassicBatch(experiences, SMALL)

@@ -95,6 +95,7 @@ def test_the_modern_learner_wins_the_harder_game():
     assert all(one.ticks is not None and one.ticks <= 1200 for one in played)
 
 
+@pytest.mark.slow
 def test_with_much_noise_it_still_spends_most_ticks_where_it_should():
     played = play(LearnerContest("hard", "modern", 0.5, 3, 4, seed=20))
     assert np.mean([one.near_share for one in played]) > 0.6, "chance: 5%"

@@ -103,6 +103,7 @@ def test_a_broken_option_is_refused_in_one_line(ascar, place, wrong):
     assert ALLOWED.search(done.error), done.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken", random.Random(SEED).sample(STUDIES, 4), ids=lambda broken: broken.label[:50]
 )

@@ -20,7 +20,7 @@ TEXT = """
 [study]
 name = "objects"
 objective = "maximize throughput_ops_per_s"
-budget = "4 min"
+budget = "90 s"
 [target]
 kind = "ceph"
 directory = "PLACE"

@@ -21,6 +21,7 @@ def test_it_is_a_study_and_says_what_for(example):
     assert len(text.partition("[study]")[0].splitlines()) > 2, "a comment at its head says what it shows"
 
 
+@pytest.mark.slow
 def test_sqlite(ascar, tmp_path):
     text = (EXAMPLES / "sqlite.toml").read_text("utf-8")
     text = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "300 ms"', text)

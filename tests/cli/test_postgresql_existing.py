@@ -15,7 +15,7 @@ from ascar.history import History
 from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 from ascar.results.trial import TrialState
-from live_postgresql import AUTO, LiveServer, live_server
+from live_postgresql import AUTO, PACED, LiveServer, live_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ def test_check_prints_statements_and_rights_before_anything_is_confirmed(
 def test_check_and_tune_leave_the_file_as_it_was(
     ascar: Callable[..., Any], server: LiveServer, study: Path
 ) -> None:
-    with server.clients(2):
+    with server.clients(2, *PACED):
         checked = ascar("check", study, "--allow-live", server.name, "--json")
         assert checked.status == 0, checked.document["problems"]
         assert {one["parameter"] for one in checked.document["parameters"]} >= {"work_mem", "jit"}
@@ -158,7 +158,7 @@ def test_a_trial_that_the_guard_ended_is_recorded_as_such(
 def test_interrupted_or_killed_the_file_is_what_it_was(
     server: LiveServer, study: Path, how: signal.Signals, seed: int
 ) -> None:
-    with server.clients(2):
+    with server.clients(2, *PACED):
         for turn in range(2):
             words = ["tune", str(study), "--allow-live", server.name, "--json", "--budget", "5 min"]
             with subprocess.Popen(

@@ -27,7 +27,7 @@ TEXT = """
 [study]
 name = "keys"
 objective = "maximize throughput_ops_per_s"
-budget = "2 min"
+budget = "45 s"
 [target]
 kind = "rocksdb"
 directory = "PLACE"

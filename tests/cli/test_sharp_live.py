@@ -50,6 +50,7 @@ def in_force(ascar: Callable[..., Any]) -> set[str | None]:
     return {at["rules"] for one in shown["workloads"] for at in one["controllers"]}
 
 
+@pytest.mark.slow
 def test_a_search_whose_last_phase_is_on_controllers(
     ascar: Callable[..., Any], plain: str, tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_search_whose_last_phase_is_on_controllers(
     assert in_force(ascar) == {plain}  # what was there before
 
 
+@pytest.mark.slow
 def test_numbers_are_learned_on_controllers(ascar: Callable[..., Any], plain: str, tmp_path: Path) -> None:
     done = ascar(
         "sharp",

@@ -55,6 +55,7 @@ def test_a_search_in_words(ascar, tmp_path):
     assert "pairs on fresh seeds" in done.out
 
 
+@pytest.mark.slow
 def test_a_killed_search_loses_no_run_and_comes_to_the_same_end(ascar, tmp_path):
     options = ("--evaluations", "600", "--objective", "minimize latency_ms_mean", "--json")
     whole = search(ascar, tmp_path / "whole.txt", *options).document

@@ -73,6 +73,7 @@ def test_order_is_no_parameter(ascar, table):
     assert document["checks"] == [] or all(one["cause"] != "order" for one in document["checks"])
 
 
+@pytest.mark.slow
 def test_the_datasets_of_the_project_together(ascar, tmp_path):
     document = ascar(
         "variation", "--table", "dataset:storage-v5-fileserver", "--table", "dataset:storage-v5-mailserver",

@@ -49,6 +49,7 @@ def noise(kind: str, rng: np.random.Generator, n: int) -> tuple[Series, float]:
 KINDS = ["iid", "ar3", "ar6", "ar9", "lognormal", "pareto", "spikes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [600, 2500])
 def test_the_interval_covers_the_true_mean_as_often_as_it_says(kind: str, n: int) -> None:

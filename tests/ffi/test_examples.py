@@ -135,6 +135,7 @@ def test_the_static_library_is_enough(prefix, tmp_path):
     assert _run(program).returncode == 2
 
 
+@pytest.mark.slow
 def test_no_memory_is_lost_or_misused(built, tmp_path):
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is missing")

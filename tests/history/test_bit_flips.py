@@ -43,6 +43,7 @@ def written(path, clock, study, space, configuration, make):
     return path
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_an_error_or_changes_nothing(written, tmp_path, seed):
     before, content = everything(written), written.read_bytes()
     rng, other, found = random.Random(seed), [], 0
@@ -90,6 +91,7 @@ def flipped(content, rng, folder):
     return path
 
 
+@pytest.mark.slow
 def test_commands_show_the_same_or_say_what_is_damaged_in_one_line(written, tmp_path, seed, said):
     whole = {command: said(written, command) for command in COMMANDS}
     assert {status for status, *_ in whole.values()} == {0}

@@ -86,6 +86,7 @@ def start(tmp_path: Path):
         writer.wait()
 
 
+@pytest.mark.slow
 def test_kill_at_random_moments_loses_no_completed_trial(start, tmp_path, seed):
     rng = random.Random(20260101 + seed)
     said: set[int] = set()

@@ -72,6 +72,7 @@ def check(noted: dict[str, object]) -> None:
             ), (name, value, now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fs", ["ext4", "xfs", "btrfs"])
 def test_a_client_killed_at_any_moment_leaves_nothing(state, images, gone, fs, seed):
     source = random.Random(f"client {fs} {seed}")

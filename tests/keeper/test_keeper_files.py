@@ -166,6 +166,7 @@ def test_what_is_held_stays_until_it_is_asked_back(
     assert file.read_text() == FIRST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", ["client", "keeper", "both"])
 def test_whoever_is_killed_whenever_the_file_is_whole_and_comes_back(
     whom: str, file: Path, state: Path, tmp_path: Path

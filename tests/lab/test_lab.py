@@ -68,6 +68,7 @@ def test_other_noise_is_refused(text):
         NoiseModel.parse(text)
 
 
+@pytest.mark.slow
 def test_runs_are_the_same_for_any_number_of_workers(table):
     budget = Budget(runs=6, evaluations=10, checkpoints=(5,))
     here, there = (simulate(table(), Contender("random"), budget, workers) for workers in (0, 2))

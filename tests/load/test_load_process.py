@@ -43,6 +43,7 @@ def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory
     assert list(memory.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing(ascard: Path, memory: Path, seed: int) -> None:
     """During start, fill and run alike; `benchmarks.load_starts` does so a hundred times each."""
     chance = random.Random(1 + seed)

@@ -177,6 +177,7 @@ def test_a_candidate_that_fails_is_left_for_another(history):
     assert outcome.recommended["depth"] <= 12
 
 
+@pytest.mark.slow
 def test_the_budget_holds_on_any_study(history):
     for seed in range(2):
         for budget_s in (60, 90, 300):

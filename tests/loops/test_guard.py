@@ -96,6 +96,7 @@ class Clock:
         self.now += timedelta(seconds=seconds)
 
 
+@pytest.mark.slow
 def test_trials_wait_for_the_window_with_the_default_in_force_and_the_budget_waits_too(history, monkeypatch):
     clock, heard, applied = Clock(monkeypatch), [], []
 
@@ -135,6 +136,7 @@ def test_a_space_is_shown_without_what_the_guard_forbids(tmp_path):
     assert counts == [64 * 3, 40 * 3]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_wait_and_the_study_goes_on_later(history, monkeypatch):
     clock = Clock(monkeypatch)
 

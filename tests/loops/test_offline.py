@@ -72,6 +72,7 @@ def test_a_real_gain_is_found_verified_and_recommended(history):
     assert outcome.recommended["depth"] > 32
 
 
+@pytest.mark.slow
 def test_where_nothing_matters_the_default_is_fine_nearly_always(history):
     # The level is 1%; among 12 studies of pure noise more than one claim would be a one-in-150 event.
     kinds = [tune(study("1000", seed=seed, budget="90 s"), history).verdict.kind for seed in range(12)]

@@ -109,6 +109,7 @@ with History(Path(sys.argv[2])) as history:
 """
 
 
+@pytest.mark.slow
 def test_killed_twice_in_mid_chain_it_goes_on_from_what_is_proven(tmp_path):
     study, path = tmp_path / "study.toml", tmp_path / "history.sqlite"
     study.write_text(STUDY)

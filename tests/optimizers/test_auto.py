@@ -84,6 +84,7 @@ def test_where_nothing_matters_it_goes_on_while_anything_is_left():
     assert len(told) == 60
 
 
+@pytest.mark.slow
 def test_the_report_is_honest_where_the_luckiest_observation_is_not():
     space = grid()
     lucky, reported, true = [], [], []

@@ -178,6 +178,7 @@ def test_the_design_is_measured_whole_with_fewer_expensive_changes():
     assert costs[True] < costs[False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [branching, grid])
 def test_equal_seconds_change_no_proposal(where):
     """Neither do seconds where they do not count, nor seconds that nobody knows."""
@@ -232,6 +233,7 @@ class PerSecond(OptimizerContract):
         return Auto(space, **{**arguments, "options": {"per_second": True}})
 
 
+@pytest.mark.slow
 def test_whatever_becomes_of_batches_proposals_are_valid():
     PerSecond().test_whatever_becomes_of_batches_only_valid_and_new_ones_are_proposed()
 
@@ -274,6 +276,7 @@ per_second = PER_SECOND
 """
 
 
+@pytest.mark.slow
 def test_a_study_makes_more_trials_and_fewer_expensive_changes(tmp_path):
     found = {}
     for per_second in ("false", "true"):

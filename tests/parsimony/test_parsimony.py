@@ -243,6 +243,7 @@ def test_a_smaller_configuration_whose_runs_fail_is_not_recommended(history):
     assert any(one.purpose is Purpose.REDUCE and one.state is TrialState.FAILED for one in trials)
 
 
+@pytest.mark.slow
 def test_minimised_and_negative_scores(history):
     smaller = tune(
         study("1000 / (1 + 0.1 * p3)", study={"name": "few", "objective": "minimize score", "budget": "1 h"}),

@@ -78,6 +78,7 @@ def test_equal_ones_are_shown_not_to_differ_by_more_than_the_margin(seed):
     assert session.standing.ranks == (1, 1)
 
 
+@pytest.mark.slow
 def test_the_stated_error_holds_though_every_block_is_looked_at():
     wrong, sessions = 0, 300
     terms = ComparisonTerms(p=0.1, margin=1e-9, rounds_min=2)

@@ -33,6 +33,7 @@ def watched(readings, plan):
     return watcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_false_alarms_stay_within_the_stated_rate(rho):
     plan = WatchPlan(false_alarm_s=40 * DAY_S)

@@ -124,6 +124,7 @@ def test_the_one_indicator_that_matters_is_found_and_both_halves_improved(judgin
     assert true_score(RuleSet.uniform(Action(0, 1_000, 0))) < 85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [None, *PARTS])
 def test_it_does_without_any_part(judging, tmp_path, part):
     plan = SearchPlan(without=frozenset() if part is None else frozenset([part]))
@@ -236,6 +237,7 @@ def test_what_a_simulation_found_is_where_the_search_begins(judging, tmp_path):
     assert true_score(search(alone, SearchPlan()).best.rules) < true_score(found.best.rules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [3.0, -4.0])
 def test_a_simulation_that_misleads_costs_a_sweep_and_no_more(judging, tmp_path, shift):
     """Its windows are eight times too wide, or as narrow as can be."""

@@ -54,6 +54,7 @@ def judging(
         yield Judge(bench, wanted, journal, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["sharp", "faithful", "remy"])
 def test_the_best_static_setting_is_reached(scenario, tmp_path, schedule):
     plan = plan_of(schedule)

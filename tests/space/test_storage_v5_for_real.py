@@ -223,6 +223,7 @@ def of(fs):
     return SPACE.pin({"fs": fs})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fs", SPACE["fs"].domain.values)
 def test_every_value_of_a_file_system_formats_mounts_and_reads_back(fs, device):
     if not supported(fs):

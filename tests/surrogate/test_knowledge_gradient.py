@@ -53,6 +53,7 @@ def simulated(model, row, column, draws=4000):
     return fall.mean(), fall.std() / np.sqrt(draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", [0.05, 0.5, 0.95])
 def test_of_something_new_it_is_what_simulation_finds(column):
     model = process()
@@ -62,6 +63,7 @@ def test_of_something_new_it_is_what_simulation_finds(column):
     assert told == pytest.approx(mean, abs=4 * error + 0.1 * abs(mean) + 2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [0, 3, 5])
 def test_of_something_measured_it_is_what_simulation_finds(row):
     model = process()

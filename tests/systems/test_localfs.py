@@ -449,6 +449,7 @@ with entered(image={image!r}) as target:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_everything_is_put_back(tmp_path, seed):
     chance = np.random.default_rng(20 + seed)
     for _ in range(3):

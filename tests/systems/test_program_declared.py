@@ -311,6 +311,7 @@ with system:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", ["client", "keeper", "both"])
 def test_whoever_is_killed_the_program_ends_and_the_file_comes_back(
     place: Place, whom: str, tmp_path: Path, seed: int

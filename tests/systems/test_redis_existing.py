@@ -357,6 +357,7 @@ with open_target({"kind": "redis", "server": "existing", "host": sys.argv[1],
 """
 
 
+@pytest.mark.slow
 def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveRedis, seed: int) -> None:
     with unchanged(server):
         for turn in range(5):
@@ -376,7 +377,7 @@ def test_what_gives_clients_less_than_a_share_of_the_usual_is_put_back() -> None
     with (
         live_redis("appendonly yes", "appendfsync no") as server,
         unchanged(server),
-        server.clients(),
+        server.eager_clients(),
     ):
         usual = server.rate(2.0)
         target = target_of(server)

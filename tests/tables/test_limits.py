@@ -30,6 +30,7 @@ MILLION = pl.DataFrame({"iops": pl.repeat(1.5, 1_000_000, eager=True)})
 WITHIN_BYTES = 1 << 30
 
 
+@pytest.mark.slow
 def test_a_table_of_ten_gigabytes_in_a_small_file_is_refused_at_small_memory(tmp_path):
     """Its row group is decoded 1,200 times; three times it is read, so that the file is what it claims."""
     three = bomb(MILLION, 3)
@@ -67,6 +68,7 @@ def test_the_pages_are_believed_and_not_the_footer():
     assert parquet_bytes(bomb(MILLION, 1, rows=10**12), 10) == 8 * 10**12
 
 
+@pytest.mark.slow
 def test_a_long_text_in_many_rows_is_refused():
     frame = pl.DataFrame({"text": pl.repeat("x" * 1_000_000, 2_000, eager=True)})
     buffer = BytesIO()

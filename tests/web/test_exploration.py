@@ -146,6 +146,7 @@ def test_bad_tables_are_refused_in_one_line(columns, roles, said):
     assert "\n" not in refused.value.message
 
 
+@pytest.mark.slow
 def test_a_million_different_texts_are_refused():
     frame = pl.DataFrame({"host": "h" + pl.int_range(1_000_000, eager=True).cast(pl.String)})
     frame = frame.with_columns(fs=pl.lit("xfs"), iops=pl.lit(1.5))

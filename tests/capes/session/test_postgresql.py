@@ -16,7 +16,7 @@ from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 from ascar.starter.online import online_study_text
-from live_postgresql import AUTO, LiveServer, live_server
+from live_postgresql import AUTO, PACED, LiveServer, live_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def test_a_session_changes_settings_under_load_and_puts_them_back(
     refused = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert refused.returncode == 2
     assert f"--allow-live {server.name}" in refused.stderr
-    with server.clients(2), log.open("wb") as out:
+    with server.clients(2, *PACED), log.open("wb") as out:
         session = subprocess.Popen([*words, "--allow-live", server.name], stdout=subprocess.PIPE, stderr=out)
         try:
             end_s = time.monotonic() + LIMIT_S

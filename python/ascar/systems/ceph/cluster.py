@@ -42,6 +42,7 @@ _ACCEPTED = frozenset({"POOL_NO_REDUNDANCY", "MON_DISK_LOW"})
 _ASK_S = 10.0
 _TELL_S = 30.0
 _LOOK_S = 0.05
+_HEALTH_LOOK_S = 0.3  # each look is a start of `ceph`, which is a Python program
 _CLEAN_S = 60.0
 _ENDING_S = 10.0
 _PLACEMENT_GROUPS = 32
@@ -156,7 +157,7 @@ class CephCluster(OwnServer[CephPrograms]):
             self.check_alive()
             if time.monotonic() > deadline_s:
                 raise StageFailed("health", f"the Ceph cluster is not healthy: {reason}")
-            time.sleep(_LOOK_S)
+            time.sleep(_HEALTH_LOOK_S)
 
     def told(self) -> list[dict[str, Any]]:
         """The counters of each OSD.
@@ -312,7 +313,7 @@ class CephCluster(OwnServer[CephPrograms]):
             return reason is None
 
         try:
-            self._wait_until(healthy, max(1.0, deadline_s - time.monotonic()), _LOOK_S)
+            self._wait_until(healthy, max(1.0, deadline_s - time.monotonic()), _HEALTH_LOOK_S)
         except StageFailed as failure:
             if reason is None:
                 raise
