@@ -15,6 +15,7 @@ buffers      PostgreSQL in 256 MiB of memory, look-ups in data of 640 MB: `share
 lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,536, so that each is a list; 128
 pool         MariaDB, `oltp_read_write` on tables of 100 MB: `innodb_buffer_pool_size` of 16 MB; 256 MB
 memtables    RocksDB, random writes over 400 MB: `write_buffer_size` of 1 MB; 64 MB
+logging      Ceph, 4 KiB objects written: `debug_osd` of 20/20; 0/0
 """
 
 from __future__ import annotations
@@ -159,6 +160,16 @@ CASES = {
         {"kind": "db_bench", "benchmark": "overwrite", "keys": 1_000_000, "value_bytes": 400, "threads": 2},
         load_s=5,
         budget_s=240,
+    ),
+    "logging": MisSet(
+        "debug_osd",
+        "20/20",
+        "0/0",
+        ("debug_bluestore", "debug_bdev", "osd_op_num_shards", "bluestore_throttle_bytes"),
+        {"kind": "ceph", "memory": "3 GiB", "replicas": 1, "settings": {"debug_osd": "20/20"}},
+        {"kind": "rados-bench", "objects": 2000},
+        load_s=5,
+        budget_s=480,
     ),
 }
 

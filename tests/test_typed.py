@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ascar
+from ascar.typed import finite
 
 ROOT = Path(ascar.__file__).parent
 
@@ -94,3 +95,12 @@ def test_only_one_module_makes_decoders():
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         found += [f"{path}: {ast.unparse(call)}" for call in calls if _learns(call)]
     assert not found, "use ascar.typed"
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf"), True, "3", None])
+def test_what_is_no_finite_number_is_none(value):
+    assert finite(value) is None
+
+
+def test_a_number_is_a_float():
+    assert [finite(value) for value in (3, -0.5, 0)] == [3.0, -0.5, 0.0]

@@ -11,6 +11,7 @@ changes it.
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -67,6 +68,14 @@ def convert(value: Any, kind: Any, *, strict: bool = True) -> Any:
     """
     _decoder(kind, None)
     return msgspec.convert(value, kind, strict=strict)
+
+
+def finite(value: object) -> float | None:
+    """A number as a float; None: it is none, or not finite, such as a whole number larger than any float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # `math.isfinite` raises OverflowError for such a whole number.
+    return float(value) if abs(value) <= sys.float_info.max else None
 
 
 def _decoder(kind: Any, hook: Callable[[type, Any], Any] | None) -> msgspec.json.Decoder[Any]:

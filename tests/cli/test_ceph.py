@@ -20,7 +20,7 @@ TEXT = """
 [study]
 name = "objects"
 objective = "maximize throughput_ops_per_s"
-budget = "90 s"
+budget = "3 min"
 [target]
 kind = "ceph"
 directory = "PLACE"

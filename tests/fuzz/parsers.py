@@ -8,13 +8,16 @@ feeds one by Atheris, and `test_corpus.py` reads the small inputs of `corpus/`.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import tempfile
 import tomllib
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ascar.errors import AscarError
 
@@ -371,6 +374,27 @@ def rocksdb(content: bytes) -> None:
         database = file(kind, rest).parent
         events_of(database)
         OptionsInForce.of(database)
+
+
+@parser("ceph", "ascar.workloads.rados_bench_report", "ascar.systems.ceph", also=msgspec.MsgspecError)
+def ceph_output(content: bytes) -> None:
+    """What `rados bench`, `ceph status` and `perf dump` say of a cluster."""
+    from ascar import typed
+    from ascar.systems.ceph.cluster import unhealthy
+    from ascar.systems.ceph.counters import counters_of, put_off
+    from ascar.workloads.rados_bench_report import intervals_of, made_of, moments_of
+
+    kind, rest = first(content, ("bench", "status", "dump"))
+    if kind == "bench":
+        text = rest.decode("utf-8", "replace")
+        assert all(math.isfinite(one.rate) for one in intervals_of(moments_of(text)))
+        made_of(text)
+    elif kind == "status":
+        reason = unhealthy(rest.decode("utf-8", "replace"), 3)
+        assert reason is None or len(reason) <= 400
+    else:
+        dump = typed.decode(rest, dict[str, Any])
+        assert all(math.isfinite(one) for one in (*counters_of(dump).values(), put_off(dump)))
 
 
 @parser("lab-files", "ascar.lab")

@@ -73,6 +73,8 @@ class Wicked(SimulatedSystem):
     def sample(self) -> Sample:
         if self.evil == "garbage" and self._is_bad():
             return Sample({"read_bytes": "many"})  # type: ignore[dict-item]
+        if self.evil == "huge" and self._is_bad():
+            return Sample({"read_bytes": 10**400})
         if self.evil == "silent" and self._is_bad():
             select.select([], [], [])
         if self.evil == "nan" and self._is_bad():
@@ -97,6 +99,7 @@ EVILS = [
     ("babbles", "read() of the system returns 'breadth', which was not asked for"),
     ("sick", "no answer within 60 s"),
     ("garbage", "sample() of the system returns read_bytes = 'many'; must be a finite number"),
+    ("huge", "sample() of the system returns read_bytes = 1000000"),
     ("owes less than nothing", "returns deferred dirty_bytes = -1.0; must be 0 or more"),
     ("never drains", "drain() of the system took longer than 0.5 s and was interrupted"),
     ("breaks while it drains", "drain() of the system raised OSError: the disk is gone"),

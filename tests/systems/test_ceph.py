@@ -114,6 +114,16 @@ def test_what_weakens_a_guarantee_is_named() -> None:
     assert not space["bluestore_csum_type"].weakens("xxhash64")
 
 
+@needs_ceph
+def test_a_log_level_of_today_is_where_a_study_starts_from() -> None:
+    options = {"memory": "3 GiB", "settings": {"debug_osd": "20/20"}}
+    space = Ceph(options).space
+    assert space.default()["debug_osd"] == "20/20"
+    assert space.validate({**space.default(), "debug_osd": "0/0"})
+    with pytest.raises(StudyError, match="debug_osd = '21/20'.*not allowed"):
+        Ceph({**options, "settings": {"debug_osd": "21/20"}})
+
+
 def test_every_value_of_the_list_can_be_written_and_read() -> None:
     for one in ceph().values():
         values: list[Value] = [*one.search] if one.kind == "real" else [*map(int, one.search)]
@@ -251,7 +261,7 @@ def test_a_daemon_that_is_gone_or_hangs_fails_in_time(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("settings", {"nonsense": 1}, "must be a setting"),
-        ("settings", {"debug_osd": "20/20"}, "target.settings.debug_osd"),
+        ("settings", {"debug_osd": "21/20"}, "target.settings.debug_osd"),
         ("settings", {"osd_memory_target": 1 << 32}, "set target.memory instead"),
         ("directory", "/nowhere", "is not a directory"),
         ("directory", "/var/../var/" * 10, "directory"),
@@ -401,6 +411,30 @@ def test_a_load_tells_rates_and_latencies(filled: Ceph, benchmark: str) -> None:
     assert set(early.metrics) == load.reported
     counted = after["ceph_operations"] - before["ceph_operations"]
     assert counted >= early.metrics["operations"] > 0
+
+
+@needs_ceph
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ioengine": "rados", "rw": "randrw", "bs": "4k", "size": "4m", "nrfiles": 64, "iodepth": 8},
+        {"ioengine": "rbd", "rw": "randwrite", "bs": "64k", "size": "64m", "numjobs": 2, "iodepth": 8},
+    ],
+    ids=["rados", "rbd"],
+)
+def test_fio_works_on_objects_and_on_an_image(filled: Ceph, given: dict[str, Any]) -> None:
+    filled.apply(filled.space.default())
+    before = filled.sample().counters
+    load = open_workload({"kind": "fio", "options": given, "overrun_limit": "20 s"})
+    load.prepare(filled.workspace)
+    written = filled.sample().counters["ceph_operations"] - before["ceph_operations"]
+    assert written >= (64 if given["ioengine"] == "rados" else 16), "the fill writes all of it"
+    found = load.run(filled.workspace, PACE)
+    assert found.metrics["operations"] > 0
+    assert found.metrics["latency_ms_p99"] >= found.metrics["latency_ms_p50"] > 0
+    assert found.load_s == pytest.approx(2.0, rel=0.3)
+    assert found.ended == "time"
 
 
 @needs_ceph

@@ -358,18 +358,23 @@ with open_target({"kind": "redis", "server": "existing", "host": sys.argv[1],
 
 
 @pytest.mark.slow
-def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveRedis, seed: int) -> None:
+def test_killed_while_it_changes_settings_everything_is_put_back(
+    server: LiveRedis, seed: int, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with unchanged(server):
         for turn in range(5):
             words = [sys.executable, "-c", SCRIPT, str(server.socket)]
             server.wait_for(lambda: nobody_holds(server), 60)
-            with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+            with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment) as process:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"set\n"
+                assert list(tmp_path.glob("ascar-live-*"))
                 time.sleep(0.05 * turn + (seed % 50) / 1000)
                 process.send_signal(signal.SIGKILL)
             server.wait_for(lambda: server.get("hz") == "20", 60)
             server.wait_for(lambda: server.get("activerehashing") == "yes", 60)
+            server.wait_for(lambda: not list(tmp_path.glob("ascar-live-*")), 60)
 
 
 @pytest.mark.slow

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ascar import typed
 from ascar.catalogues.server_setting import RankedSetting
 
+if TYPE_CHECKING:
+    from ascar.space import Parameter
+
 VERSION_MIN = (16, 2)
 """The oldest version that ascar tunes."""
 
+_LEVELS = re.compile("(?:1?[0-9]|20)/(?:1?[0-9]|20)")
+"""What is written of a subsystem's log to the file, and what is kept in memory."""
 _WORDS = {False: "false", True: "true"}
 
 
@@ -26,6 +33,18 @@ class CephSetting(RankedSetting, frozen=True, kw_only=True):
     """
 
     who: Literal["osd", "client"] = "osd"
+
+    def parameter(self, default: bool | int | float | str | None = None) -> Parameter:
+        """The setting as a parameter; any level of logging is a value where it is in force today.
+
+        Raises:
+            SpaceError: the setting cannot have that value.
+        """
+        if self.name.startswith("debug_") and isinstance(default, str) and _LEVELS.fullmatch(default):
+            return RankedSetting.parameter(
+                replace(self, values=(*dict.fromkeys((*self.values, default)),)), default
+            )
+        return super().parameter(default)
 
     def text(self, value: object) -> str:
         """A value as Ceph tells it: true, 4096, 0.450000."""

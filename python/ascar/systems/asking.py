@@ -6,13 +6,13 @@ the method; the loop goes on.
 
 from __future__ import annotations
 
-import math
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ascar.errors import AscarError, StageFailed
 from ascar.systems import Sample
 from ascar.systems.limit import OverLimit, time_limit
+from ascar.typed import finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping
@@ -80,7 +80,7 @@ def sample_checked(system: System) -> Sample:
         found = system.sample()
         sample = Sample(dict(found.counters), dict(found.gauges), dict(found.deferred))
     for name, value in {**sample.counters, **sample.gauges, **sample.deferred}.items():
-        if not _is_number(value):
+        if finite(value) is None:
             raise StageFailed(
                 "sample", f"sample() of the system returns {name} = {value!r:.80}; must be a finite number"
             )
@@ -110,13 +110,9 @@ def cycle_checked(system: System, configuration: Configuration, metrics: Mapping
     """
     with _call(system, "cycle_s"):
         found = system.cycle_s(configuration, metrics)
-    if not _is_number(found) or found < 0:
+    if (seconds := finite(found)) is None or seconds < 0:
         raise StageFailed("cycle_s", f"cycle_s() of the system returns {found!r:.80}; must be 0 or more")
-    return float(found)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return seconds
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from ascar.program import Program, check, run_program
 from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
+from ascar.workloads.fio_ceph import CephJobs
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
 from ascar.workloads.fio_report import Documents, Totals, metric_names, read_totals, series_of, whole_run
@@ -69,7 +70,8 @@ class Fio:
         self.job = _job(self.options)
         self._version = _version()
         _parse_only(self.job)
-        self._dataset_bytes = self.job.dataset_bytes()
+        self._ceph = CephJobs.of(self.job)
+        self._dataset_bytes = (self._ceph or self.job).dataset_bytes
 
     def describe(self) -> Mapping[str, Any]:
         """Program, version, jobs, and the size of the data (as laid out, once that has happened)."""
@@ -96,10 +98,26 @@ class Fio:
         return metric_names()
 
     def prepare(self, workspace: Workspace) -> None:
-        """Lay out the files (fio's create_only)."""
+        """Lay out the files (fio's create_only), or write the objects or the image of a Ceph cluster.
+
+        Raises:
+            StageFailed: fio cannot, e.g. since the disk is full.
+        """
+        if self._ceph is not None:
+            self._fill(self._ceph, workspace)
+            return
         # Files are made durable all at once when the target settles, unless the job wants each to be.
-        common = {"create_fsync": "0", **self.job.common, "create_only": "1"}
-        program = self._program("fill", workspace, self._fill_limit_s, common)
+        job = replace(self.job, common={"create_fsync": "0", **self.job.common, "create_only": "1"})
+        self._lay_out(self._program("fill", job, workspace, self._fill_limit_s), workspace)
+        self._dataset_bytes = _bytes_below(workspace.directory)
+
+    def _fill(self, ceph: CephJobs, workspace: Workspace) -> None:
+        image = ceph.image(workspace, self._fill_limit_s)
+        if image is not None:
+            check(image, run_program(image, workspace, lambda _chunk, _seconds: False))
+        self._lay_out(self._program("fill", ceph.fill(), workspace, self._fill_limit_s), workspace)
+
+    def _lay_out(self, program: Program, workspace: Workspace) -> None:
         documents = Documents()
         found: list[dict[str, Any]] = []
 
@@ -111,15 +129,15 @@ class Fio:
         found.extend(documents.end())
         _check_jobs("fill", [totals for document in found if (totals := read_totals(document))])
         check(program, ended)
-        self._dataset_bytes = _bytes_below(workspace.directory)
 
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Run the jobs on the files laid out."""
+        timed = {"time_based": "1", "runtime": f"{round(pace.load_max_s * 1000)}ms"}
         program = self._program(
             "load",
+            replace(self.job, common={**self.job.common, **timed}),
             workspace,
             pace.load_max_s + self._overrun_limit_s,
-            {"time_based": "1", "runtime": f"{round(pace.load_max_s * 1000)}ms"},
             [f"--status-interval={max(1, round(pace.reading_s * 1000))}ms"],
         )
         listener = _Listener(pace)
@@ -145,14 +163,14 @@ class Fio:
     def _program(
         self,
         stage: str,
+        job: FioJob,
         workspace: Workspace,
         time_limit_s: float,
-        common: Mapping[str, str],
         arguments: list[str] | None = None,
     ) -> Program:
         """What runs fio on the jobs, which it reads from its standard input."""
-        decided = {"directory": _directory(workspace), "group_reporting": "1", **common}
-        job = replace(self.job, common={**self.job.common, **decided})
+        place = {"directory": _directory(workspace)} if self._ceph is None else self._ceph.place(workspace)
+        job = replace(job, common={**job.common, **place, "group_reporting": "1"})
         return Program(
             stage=stage,
             argv=["fio", "--output-format=json+", "--eta=never", *(arguments or []), "-"],

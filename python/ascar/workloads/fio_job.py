@@ -62,11 +62,12 @@ REPLACED = frozenset({
 })
 # fmt: on
 
-# Engines that do plain file I/O; others run programs, open devices or talk to a network.
+# Engines that do plain file I/O, or work on the pool of the target's Ceph cluster; others run programs, open
+# devices or talk to a network.
 # fmt: off
 ENGINES = frozenset({
     "filecreate", "filedelete", "filestat", "io_uring", "libaio", "mmap", "posixaio", "psync", "pvsync",
-    "pvsync2", "splice", "sync", "vsync",
+    "pvsync2", "rados", "rbd", "splice", "sync", "vsync",
 })
 # fmt: on
 
@@ -99,6 +100,7 @@ class FioJob:
             lines += [f"[{name}]", *(f"{key}={value}" for key, value in options.items())]
         return "\n".join([*lines, ""])
 
+    @property
     def dataset_bytes(self) -> int | None:
         """Bytes of the files it lays out; None where its options leave that open."""
         sizes = [_dataset_bytes({**self.common, **options}) for options in self.sections.values()]
@@ -212,6 +214,12 @@ def _check(where: str, name: str, value: str) -> None:
         raise StudyError(f"{where} = {value!r}: must be one of {', '.join(sorted(_RW))}")
     if name in _COUNTS_MAX and not (value.isdecimal() and 1 <= int(value) <= _COUNTS_MAX[name]):
         raise StudyError(f"{where} = {value!r}: must be a whole number from 1 to {_COUNTS_MAX[name]}")
+
+
+def file_bytes(options: Mapping[str, str]) -> int | None:
+    """Bytes of each file of one section's jobs; None where the options leave that open."""
+    each, whole = _size(options.get("filesize")), _size(options.get("size"))
+    return whole // int(options.get("nrfiles", "1")) if each is None and whole is not None else each
 
 
 def _dataset_bytes(options: Mapping[str, str]) -> int | None:

@@ -6,7 +6,6 @@ Nothing here connects to anything, and whatever a message holds, a state comes o
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +28,7 @@ from ascar.results.session import (
     SessionEvent,
     Value,
 )
+from ascar.typed import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ def _after_tick(state: SessionState, document: Mapping[str, Any]) -> SessionStat
     nodes = _nodes(state, tick, document)
     if tick == state.tick:  # another part of the same one
         return replace(state, nodes=nodes, knobs=_knobs(state, document))
-    metrics = {name: _number(value) for name, value in _items(document.get("metrics"))}
+    metrics = {name: finite(value) for name, value in _items(document.get("metrics"))}
     knobs = _knobs(state, document)
     is_default = bool(knobs) and all(one.default is not None and not one.is_changed for one in knobs)
     since = (tick if state.default_since is None else state.default_since) if is_default else None
@@ -130,8 +130,8 @@ def _after_learner(state: SessionState, document: Mapping[str, Any]) -> SessionS
         tick=_whole(document.get("tick")),
         algorithm=_text(document.get("algorithm")),
         phase=_text(document.get("phase")),
-        epsilon=_number(document.get("epsilon")),
-        prediction_error=_number(document.get("prediction_error")),
+        epsilon=finite(document.get("epsilon")),
+        prediction_error=finite(document.get("prediction_error")),
         expected=_band(document.get("expected")),
         baseline=_band(document.get("baseline")),
         wanted=_setting(document.get("wanted")),
@@ -157,14 +157,14 @@ def _after_session(state: SessionState, document: Mapping[str, Any]) -> SessionS
     values = {one.key: one.value for one in state.knobs}
     keys = sorted({*values, *defaults})[:_NAMES_MAX]
     knobs = tuple(_knob(key, values.get(key), defaults.get(key), ranges.get(_name_of(key))) for key in keys)
-    interval_s = _number(document.get("interval_s"))
+    interval_s = finite(document.get("interval_s"))
     return replace(
         state,
         objective=_text(document.get("objective")) or state.objective,
         interval_s=interval_s if interval_s is not None and interval_s > 0 else state.interval_s,
         knobs=knobs,
         phase=_text(document.get("phase")),
-        until_s=_number(document.get("until_s")),
+        until_s=finite(document.get("until_s")),
         parts=_parts(document.get("parts")),
         proof=_proof(document.get("proof")),
     )
@@ -208,7 +208,7 @@ def _knob(
         one for one in _list(known.get("choices"))[:100] if isinstance(one, bool | int | float | str)
     )
     return ParameterState(
-        key, value, default, _number(known.get("minimum")), _number(known.get("maximum")), choices
+        key, value, default, finite(known.get("minimum")), finite(known.get("maximum")), choices
     )
 
 
@@ -232,8 +232,8 @@ def _baseline(values: tuple[float, ...]) -> BaselineEstimate | None:
 
 def _band(found: object) -> MeanInterval | None:
     facts = dict(_items(found))
-    mean = _number(facts.get("mean"))
-    return None if mean is None else MeanInterval(mean, _number(facts.get("low")), _number(facts.get("high")))
+    mean = finite(facts.get("mean"))
+    return None if mean is None else MeanInterval(mean, finite(facts.get("low")), finite(facts.get("high")))
 
 
 @lru_cache(maxsize=16)
@@ -253,7 +253,7 @@ def _score(text: str | None, metrics: Mapping[str, float | None]) -> float | Non
         score = objective.score({name: value for name, value in metrics.items() if value is not None})
     except ExpressionError:
         return None
-    return _number(score)
+    return finite(score)
 
 
 def _counted(counts: Mapping[str, int], name: str) -> dict[str, int]:
@@ -270,7 +270,7 @@ def _setting(found: object) -> dict[str, Value]:
     return {
         key: value
         for key, value in _items(found)
-        if isinstance(value, bool | str) or _number(value) is not None
+        if isinstance(value, bool | str) or finite(value) is not None
     }
 
 
@@ -293,25 +293,15 @@ def _plain(found: Any, depth: int = 3) -> Any:
         return {key: _plain(value, depth - 1) for key, value in _items(cast("object", found))[:100]}
     if depth and isinstance(found, list):
         return [_plain(value, depth - 1) for value in cast("list[Any]", found)[:100]]
-    return found if isinstance(found, int) and abs(found) < 2**63 else _number(found)
+    return found if isinstance(found, int) and abs(found) < 2**63 else finite(found)
 
 
 def _text(found: object) -> str | None:
     return found[:_TEXT_MAX] if isinstance(found, str) else None
 
 
-def _number(found: object) -> float | None:
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    try:
-        number = float(found)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _whole(found: object) -> int | None:
-    number = _number(found)
+    number = finite(found)
     return None if number is None or not number.is_integer() else int(number)
 
 

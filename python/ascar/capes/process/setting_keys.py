@@ -5,7 +5,6 @@ A knob of scope `node` or `stream` is as many knobs as it has keys. A choice is 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import msgspec
 from ascar import typed
 from ascar.capes.axes import Axis
 from ascar.errors import InputError
+from ascar.typed import finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,9 +73,8 @@ class SettingKey:
         if self.choices:
             same = [at for at, one in enumerate(self.choices) if _is_same(one, value)]
             return float(same[0]) if same else None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            return None
-        return min(max(float(value), self.knob.low), self.knob.high)
+        number = finite(value)
+        return None if number is None else min(max(number, self.knob.low), self.knob.high)
 
     def value(self, number: float) -> Value:
         """The value for a learner's number; whole numbers without a point."""
@@ -175,7 +174,8 @@ def _setting_key(
             f"knob {rule.name!r}: has no minimum and maximum; give both in the interface's file, or leave it "
             "out of `knobs`"
         )
-    if not isinstance(default, (int, float)) or not math.isfinite(default):
+    at = finite(default)
+    if at is None:
         raise InputError(f"knob {key!r} = {default!r}: must be a number; leave it out of `knobs`")
     if not low < high:
         return None
@@ -183,6 +183,6 @@ def _setting_key(
     if rule.step is None and float(low).is_integer() and float(high).is_integer():
         step = max(1.0, float(round(step)))
     ratio = low >= 0 and _fits(rule.name, ratios)
-    now = min(max(float(default), low), high)
+    now = min(max(at, low), high)
     knob = Axis(key, now, low, high, min(step, high - low), ratio, group)
     return SettingKey(key, knob, (), rule.change_max, rule.interval_ticks)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, cast
+
+from ascar.typed import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,4 @@ def _number(dump: Mapping[str, Any], path: tuple[str, ...]) -> float:
     found: Any = dump
     for name in path:
         found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
-        return 0.0
-    return max(0.0, float(found))
+    return max(0.0, finite(found) or 0.0)

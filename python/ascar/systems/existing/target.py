@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -15,13 +16,13 @@ from ascar.systems import Starter, Target
 from ascar.systems.existing.activity import LiveSession
 from ascar.systems.existing.guard import LiveGuard, LiveLimit, limits_of
 from ascar.systems.existing.load import live_readings
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import describe_machine
 from ascar.systems.own_server import memory_of
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Generator, Mapping
     from types import TracebackType
 
     from ascar.results.measurement import Readings
@@ -198,7 +199,7 @@ class ExistingTarget(Target, Generic[S, F]):
                 lambda: self._watching(metrics), self._limits, settings.put_back, settings.changing
             )
             self._held.callback(self._guard.stop)
-        self._directory = Path(self._held.enter_context(tempfile.TemporaryDirectory(prefix="ascar-live-")))
+        self._directory = self._held.enter_context(_scratch(keeper))
         self._facts, self._settings = facts, settings
 
     def __exit__(
@@ -350,3 +351,15 @@ def _tuned_names(space: Space, found: Space) -> tuple[str, ...]:
     return tuple(
         name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
     )
+
+
+@contextmanager
+def _scratch(keeper: Keeper) -> Generator[Path]:
+    """A directory for a load, which goes with us, however we end."""
+    place = Path(tempfile.mkdtemp(prefix="ascar-live-"))
+    keeper.undo_command(removal_of(place))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        keeper.undo_forget(removal_of(place))
