@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -334,7 +335,8 @@ def test_whoever_is_killed_the_program_ends_and_the_file_comes_back(
         time.sleep(source.uniform(0, 0.6))
         keepers = _children(client.pid, "ascard")
         for pid in keepers if whom != "client" else ():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, signal.SIGKILL)
         if whom != "keeper":
             client.kill()
         if whom == "keeper" and keepers:

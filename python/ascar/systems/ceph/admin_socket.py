@@ -48,11 +48,25 @@ def ask_daemon(path: Path, command: str, limit_s: float, **more: Any) -> dict[st
     except OSError as error:
         reason = error.strerror or str(error) or "no answer"
         raise StageFailed("program", f"{path.stem}: does not answer {command!r}: {reason}") from error
+    return answered(answer, path.stem, command)
+
+
+def answered(answer: bytes, name: str, command: str) -> dict[str, Any]:
+    """What an answer tells.
+
+    Args:
+        answer: what the daemon sent.
+        name: the daemon's name.
+        command: what it was asked.
+
+    Raises:
+        StageFailed: it is no object of JSON.
+    """
     try:
         return typed.decode(answer, dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError):
         told = answer[:200].decode("utf-8", "replace").strip()
-        raise StageFailed("program", f"{path.stem}: refuses {command!r}: {told!r}") from None
+        raise StageFailed("program", f"{name}: refuses {command!r}: {told!r}") from None
 
 
 def _take(connection: socket.socket, count: int, deadline_s: float) -> bytes:

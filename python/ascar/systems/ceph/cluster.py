@@ -393,7 +393,8 @@ def unhealthy(told: str, osds: int) -> str | None:
         return f"its status is not readable: {told[:100]!r}"
     others = {name: check for name, check in status.health.checks.items() if name not in _ACCEPTED}
     for name, check in others.items():
-        return f"{name}: {check.summary.get('message', status.health.status)}"[:200]
+        said = f"{name}: {check.summary.get('message', status.health.status)}"
+        return " ".join(said.split())[:200]
     if status.osdmap.num_up_osds != osds:
         return f"{status.osdmap.num_up_osds} of {osds} OSDs are up"
     clean = sum(one.count for one in status.pgmap.pgs_by_state if one.state_name == "active+clean")
