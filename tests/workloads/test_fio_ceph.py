@@ -62,6 +62,8 @@ def test_jobs_share_an_image() -> None:
         ([{"ioengine": "rbd"}], "'job0': ioengine = 'rbd': needs size in bytes"),
         ([{"ioengine": "rados", "size": "50%"}], "needs size in bytes"),
         ([{"ioengine": "rados", "size": "1k", "nrfiles": "4"}], "at least 512 for each object"),
+        ([{"ioengine": "rados", "size": "1000001"}], "a multiple of it"),
+        ([{"ioengine": "rados", "size": "1m", "nrfiles": "3"}], "a multiple of it"),
         ([{"ioengine": "rbd", "size": "1m", "nrfiles": "2"}], "nrfiles: must be 1; rbd has one image"),
     ],
 )

@@ -9,8 +9,12 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks
+from ascar.errors import EnvironmentLacks, StageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CONFIGURATION, POOL = "CEPH_CONF", "CEPH_POOL"
 """The variables by which a load finds a cluster and its pool; Ceph's own programs know the first."""
@@ -64,6 +68,22 @@ class CephPrograms:
     def path(self, name: str) -> str:
         """The path of a program."""
         return str(self.folder / name)
+
+
+def cluster_of(environment: Mapping[str, str], load: str) -> tuple[str, str]:
+    """The path of ceph.conf and the pool of the target's cluster.
+
+    Args:
+        environment: the variables that programs of the load are given.
+        load: the load that needs it, for the message.
+
+    Raises:
+        StageFailed: the target has no cluster.
+    """
+    if CONFIGURATION not in environment or POOL not in environment:
+        problem = f"{load}: the target has no Ceph cluster; it needs target.kind = 'ceph'"
+        raise StageFailed("load", problem)
+    return environment[CONFIGURATION], environment[POOL]
 
 
 @cache

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.errors import StageFailed, StudyError
+from ascar.errors import StudyError
 from ascar.program import Program
-from ascar.program.ceph import CONFIGURATION, POOL, CephPrograms
+from ascar.program.ceph import CephPrograms, cluster_of
 from ascar.workloads.fio_job import FioJob, file_bytes
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class CephJobs:
         engine, sizes = engines.pop(), dict[str, int]()
         for name, options in merged.items():
             each = file_bytes(options)
-            if each is None or each < _BLOCK_BYTES_MIN:
+            if not each or each % _BLOCK_BYTES_MIN:  # it is filled in blocks of a power of two
                 raise StudyError(
                     f"workload: job {name!r}: ioengine = {engine!r}: needs size in bytes, at least "
-                    f"{_BLOCK_BYTES_MIN} for each object, e.g. size = '256m'"
+                    f"{_BLOCK_BYTES_MIN} for each object and a multiple of it, e.g. size = '256m'"
                 )
             if engine == "rbd" and options.get("nrfiles", "1") != "1":
                 raise StudyError(f"workload: job {name!r}: nrfiles: must be 1; rbd has one image")
@@ -83,30 +83,17 @@ class CephJobs:
         Raises:
             StageFailed: the target has no cluster.
         """
-        known = workspace.environment
-        if CONFIGURATION not in known or POOL not in known:
-            raise StageFailed(
-                "load",
-                f"fio's engine {self.engine}: the target has no Ceph cluster; it needs target.kind = 'ceph'",
-            )
-        own = {"rbdname": _IMAGE} if self.engine == "rbd" else {"conf": known[CONFIGURATION]}
-        return {"clientname": "admin", "pool": known[POOL], **own}
+        configuration, pool = self._cluster(workspace)
+        own = {"rbdname": _IMAGE} if self.engine == "rbd" else {"conf": configuration}
+        return {"clientname": "admin", "pool": pool, **own}
 
     def image(self, workspace: Workspace, limit_s: float) -> Program | None:
         """What makes the image; None: there is none to make."""
-        place = self.place(workspace)
+        configuration, pool = self._cluster(workspace)
         if self.engine != "rbd":
             return None
         size = f"{max(self.file_bytes.values())}B"
-        words = [
-            "-c",
-            workspace.environment[CONFIGURATION],
-            "create",
-            "--pool",
-            place["pool"],
-            "--size",
-            size,
-        ]
+        words = ["-c", configuration, "create", "--pool", pool, "--size", size]
         # Several jobs write to it, which would take its lock from each other.
         words += ["--image-feature", "layering", _IMAGE]
         return Program("fill", [CephPrograms.find().path("rbd"), *words], limit_s)
@@ -123,3 +110,6 @@ class CephJobs:
             for name, options in self.job.sections.items()
         }
         return FioJob(common, sections)
+
+    def _cluster(self, workspace: Workspace) -> tuple[str, str]:
+        return cluster_of(workspace.environment, f"fio's engine {self.engine}")

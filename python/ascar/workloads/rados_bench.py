@@ -13,7 +13,7 @@ import msgspec
 
 from ascar.errors import StageFailed, StudyError
 from ascar.program import Program, check, run_program
-from ascar.program.ceph import CONFIGURATION, POOL, CephPrograms
+from ascar.program.ceph import CephPrograms, cluster_of
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert, duration
 from ascar.workloads.rados_bench_report import BenchMoment, intervals_of, made_of, moments_of
@@ -145,12 +145,8 @@ class RadosBench:
         return Readings(_series(rows), metrics, last.seconds, "enough" if interrupted else "time")
 
     def _shared(self, workspace: Workspace) -> list[str]:
-        known = workspace.environment
-        if CONFIGURATION not in known or POOL not in known:
-            raise StageFailed(
-                "load", "rados bench: the target has no Ceph cluster; it needs target.kind = 'ceph'"
-            )
-        return [self._programs.path("rados"), "-c", known[CONFIGURATION], "-p", known[POOL]]
+        configuration, pool = cluster_of(workspace.environment, "rados bench")
+        return [self._programs.path("rados"), "-c", configuration, "-p", pool]
 
     def _sizes(self, run: str) -> list[str]:
         size = str(self.options.object_bytes)

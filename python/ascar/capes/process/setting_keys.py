@@ -174,7 +174,7 @@ def _setting_key(
             f"knob {rule.name!r}: has no minimum and maximum; give both in the interface's file, or leave it "
             "out of `knobs`"
         )
-    at = finite(default)
+    at = finite(int(default) if isinstance(default, bool) else default)
     if at is None:
         raise InputError(f"knob {key!r} = {default!r}: must be a number; leave it out of `knobs`")
     if not low < high:
