@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.errors import WorkError
+from ascar.errors import EnvironmentLacks, WorkError
 from ascar.testing import Guest
+from ascar.testing import guest as guest_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PARENT = """
 import time
@@ -22,6 +29,20 @@ with Guest() as guest:
     guest.start("sleep 1000")
     print(guest._process.pid, flush=True)
     time.sleep(1000)
+"""
+VECTORS = """
+import threading
+import numpy as np
+def count(number):
+    one = np.full(4096, float(number))
+    for _ in range(2000):
+        two = one * 3.0 - one - one
+        wrong.append(number) if not (two == one).all() else None
+wrong = []
+threads = [threading.Thread(target=count, args=(n,)) for n in range(4)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+print(wrong or "equal")
 """
 
 
@@ -74,3 +95,27 @@ def test_a_guest_that_has_ended_by_itself_leaves_nothing() -> None:
             guest.start("echo o > /proc/sysrq-trigger")
         guest._process.wait(60)
     wait_until_gone(group)
+
+
+def test_it_runs_with_registers_that_its_kernel_does_not_know(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    monkeypatch.setattr(guest_module, "_has_unknown_registers", lambda: True)
+    program = tmp_path / "vectors.py"
+    program.write_text(VECTORS, "utf-8")
+    with Guest(visible=[tmp_path]) as guest:
+        # Threads of one process, with vectors in registers, take turns.
+        said = guest.run(f"{sys.executable} {shlex.quote(str(program))}")
+    assert said.output.strip().splitlines()[-1] == "equal"
+    assert said.status == 0
+
+
+def test_what_it_needs_on_such_a_processor_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shutil.which
+    monkeypatch.setattr(guest_module, "_has_unknown_registers", lambda: True)
+    monkeypatch.setattr(shutil, "which", lambda name, **how: None if name == "cc" else found(name, **how))
+    assert "needs the Debian package gcc" in str(Guest.missing())
+    with pytest.raises(EnvironmentLacks, match="AMX"), Guest():
+        pass

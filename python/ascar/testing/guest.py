@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shlex
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _KERNEL = "linux.uml"
 _MODULES = Path("/usr/lib/uml/modules")
 _BLOCK_DEVICE = 2
+_REGISTERS = Path(__file__).with_name("guest_registers.c")
+# A signal's frame with the registers that the kernel of Debian 12 knows is of 3,632 bytes (`AT_MINSIGSTKSZ`).
+_FRAME_BYTES_MAX, _AT_MINSIGSTKSZ = 3700, 51
 _OWN = ("/run", "/tmp", "/mnt", "/var/tmp")  # noqa: S108 - of the guest
 _LOOK_S = 0.02
 _BOOT_S = 300.0
@@ -98,7 +102,8 @@ class Guest:
         memory_mib: its memory. The host's `vm.max_map_count` limits what one of its processes can map.
 
     Raises:
-        EnvironmentLacks: user-mode Linux or one of its parts is not installed.
+        EnvironmentLacks: user-mode Linux or one of its parts is not installed; or the processor has registers
+            that it does not know (AMX), and there is no C compiler for what it needs then.
         WorkError: it does not boot.
     """
 
@@ -127,7 +132,9 @@ class Guest:
             if shutil.which(name, path=_path()) is None
         ]
         if not lacks and _MODULES.is_dir():
-            return None
+            if not _has_unknown_registers() or shutil.which("cc") is not None:
+                return None
+            return "user-mode Linux on a processor with AMX needs the Debian package gcc; install it"
         return "user-mode Linux needs the Debian packages user-mode-linux, kmod and iproute2; install them"
 
     def __enter__(self) -> Self:
@@ -227,6 +234,7 @@ class Guest:
             *(
                 "setarch",
                 "--addr-no-randomize",
+                *self._preloaded(),
                 _KERNEL,
                 f"mem={self._memory_mib}M",
                 "umid=guest",
@@ -253,6 +261,22 @@ class Guest:
         finally:
             os.close(pipe)
 
+    def _preloaded(self) -> list[str]:
+        """What starts the kernel with all registers of the processor, where it does not know them all."""
+        if not _has_unknown_registers():
+            return []
+        library = self._folder / "registers.so"
+        done = subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-o", library, _REGISTERS, "-ldl"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if done.returncode != 0:
+            raise WorkError(f"guest: cc does not compile {_REGISTERS.name}: {done.stderr.strip()[-300:]}")
+        return ["env", f"LD_PRELOAD={library}"]
+
     def _send(self, command: str) -> int:
         if "\n" in command:
             raise ValueError("a command of a guest is one line")
@@ -271,6 +295,12 @@ class Guest:
             self._life = None
         assert self._process.stdin is not None, "it is a pipe"
         self._process.stdin.close()
+
+
+def _has_unknown_registers() -> bool:
+    read = ctypes.CDLL(None).getauxval
+    read.argtypes, read.restype = [ctypes.c_ulong], ctypes.c_ulong
+    return int(read(_AT_MINSIGSTKSZ)) > _FRAME_BYTES_MAX
 
 
 def _path() -> str:
