@@ -88,6 +88,15 @@ def pytest_configure() -> None:
     compute_on_one_thread()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a slow test where slow ones are asked for: each worker collects all files."""
+    if not config.getoption("markexpr").startswith("slow") or not collection_path.match("test_*.py"):
+        return None
+    shared = collection_path.with_name("conftest.py")
+    texts = [path.read_text("utf-8") for path in (collection_path, shared) if path.exists()]
+    return None if any("mark.slow" in text for text in texts) else True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Collect thousands of tests without looking for garbage among them, which takes as long again."""

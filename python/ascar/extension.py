@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import EnvironmentLacks, StudyError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+def entries(group: str) -> EntryPoints:
+    """The entry points of a group; read again only after a package was installed or removed."""
+    changed: list[tuple[str, int]] = []
+    for folder in sys.path:
+        with suppress(OSError, ValueError):
+            changed.append((folder, Path(folder).stat().st_mtime_ns))
+    return _all_entries(tuple(changed)).select(group=group)
+
+
+@lru_cache(maxsize=1)
+def _all_entries(changed: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001 - the key
+    # A file of each installed package is read: milliseconds.
+    found: Any = entry_points()
+    return found
 
 
 def kinds(group: str) -> list[str]:
     """Names registered in an entry-point group such as "ascar.systems", sorted."""
-    return sorted({entry.name for entry in entry_points(group=group)})
+    return sorted({entry.name for entry in entries(group)})
 
 
 def find(group: str, name: str, key: str) -> EntryPoint:
@@ -28,7 +48,7 @@ def find(group: str, name: str, key: str) -> EntryPoint:
     Raises:
         StudyError: no such kind; names the nearest one.
     """
-    found = [entry for entry in entry_points(group=group) if entry.name == name]
+    found = [entry for entry in entries(group) if entry.name == name]
     if not found:
         known = kinds(group)
         near = get_close_matches(name, known, n=1)

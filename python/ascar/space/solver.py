@@ -31,11 +31,25 @@ if TYPE_CHECKING:
     from ascar.space.relation import Constraint
     from ascar.space.running import RunningRule
 
+_RECENT_MAX: Final = 16
 TRIES_MAX: Final = 10_000
 _HALVINGS: Final = 20
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
 _CORE_MAX: Final = 100  # constraints that are left out one by one to find those that clash
 _COMBINATIONS_MAX: Final = 50_000  # of a constraint's values, beyond which it is checked on each draw
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """What building a diagram has found; see the attributes of `Solver`."""
+
+    diagram: Diagram
+    checked: tuple[Constraint, ...]
+    drawn: tuple[Constraint, ...]
+
+
+_recent: dict[str, _Solved] = {}
+"""The last diagrams by content, the oldest first: a study opens its space several times."""
 
 
 @dataclass(slots=True)
@@ -98,18 +112,27 @@ class Solver:
             (checked if compact else drawn).append(constraint)
         return cls(parameters, domains, _levels(parameters, domains, checked), checked, drawn)
 
-    def with_parameters(self, parameters: tuple[Parameter, ...]) -> Solver:
-        """The same for parameters that differ in their defaults alone."""
-        same = Solver(parameters, self.domains, self.order, [*self.checked], [*self.drawn])
-        same._diagram = self._diagram
-        return same
-
     @property
     def diagram(self) -> Diagram:
-        """The decision diagram, built when first needed."""
+        """The decision diagram, built when first needed, and once for spaces of the same content."""
         if self._diagram is None:
-            self._diagram = self._build()
+            content = self._content()
+            known = _recent.pop(content, None)
+            if known is None:
+                self._diagram = self._build()
+                known = _Solved(self._diagram, tuple(self.checked), tuple(self.drawn))
+            self._diagram, self.order = known.diagram, known.diagram.levels
+            self.checked[:], self.drawn[:] = known.checked, known.drawn
+            _recent[content] = known
+            if len(_recent) > _RECENT_MAX:
+                del _recent[next(iter(_recent))]
         return self._diagram
+
+    def _content(self) -> str:
+        """Everything that the diagram depends on; as text, in which 1, 1.0 and True differ."""
+        parts = [(one.name, self.domains[one.name], str(one.condition)) for one in self.parameters]
+        rules = [rule if isinstance(rule, Relation) else str(rule) for rule in (*self.checked, *self.drawn)]
+        return repr((parts, len(self.checked), rules))
 
     def _build(self) -> Diagram:
         while True:

@@ -402,8 +402,6 @@ class Space:
         space = self
         for name, value in values.items():
             space = space._with(self[name].with_default(value))
-        if space._domains == self._domains:  # what is valid is what was valid
-            space.__dict__["_solver"] = self._solver.with_parameters(space.parameters)
         return space.check()
 
     # Private parts.
