@@ -1,7 +1,7 @@
-"""A stand-in for `lctl` with the rules of a client, on a state in JSON: `FILE get_param|set_param WORDS`.
+"""A stand-in for `lctl` and `lfs` with the rules of a client, on a state in JSON: `FILE VERB WORDS`.
 
 The state has values by full name, `memory_mb`, `states` by import, and `history`. `quirk` makes its output
-another version's, or a hostile one.
+another version's, or a hostile one. A directory's layout is an attribute of it, as in Lustre.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import fnmatch
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -106,20 +107,75 @@ def stored(full: str, value: int, state: dict[str, Any]) -> bool:
     return True
 
 
+def set_stripe(words: list[str], quirk: str) -> str:
+    """Give the directory a layout for its files; what is wrong with it, in the words of `lfs`."""
+    *options, directory = words
+    components: list[list[Any]] = []
+    end: int | None = None
+    for option, value in zip(options[::2], map(int, options[1::2]), strict=True):
+        if option == "-E":
+            end = value
+        elif option == "-c":
+            components.append([end, value, 1 << 20])
+        else:
+            assert option == "-S", "nothing else is known"
+            if value % 65536:
+                return f"lfs setstripe: invalid stripe size {value}: must be a multiple of 64K"
+            components[-1][2] = value
+    if any(end not in (None, -1) and end % size for end, _, size in components):
+        return "lfs setstripe: stripe size must divide the extent end: Invalid argument"
+    if components[-1][0] not in (None, -1):
+        return "lfs setstripe: the last component must end with the file"
+    if quirk == "fewer stripes":
+        components[-1][1] = 1
+    if quirk == "no space":
+        return f"lfs setstripe: cannot set default striping on '{directory}': No space left on device"
+    os.setxattr(directory, "user.lov", json.dumps(components).encode())
+    return ""
+
+
+def get_stripe(directory: str, quirk: str) -> str:
+    """What `lfs getstripe -d` shows of a directory's own layout."""
+    pattern = "pattern:  " if quirk == "2.10" else "pattern:       raid0       "
+    lines = [directory]
+    components = json.loads(os.getxattr(directory, "user.lov"))
+    start = 0
+    if components[0][0] is not None:
+        lines += [
+            "  lcm_layout_gen:    0",
+            "  lcm_mirror_count:  1",
+            f"  lcm_entry_count:   {len(components)}",
+        ]
+    for end, count, size in components:
+        if end is not None:
+            lines += ["    lcme_id:             N/A", "    lcme_flags:          0"]
+            lines.append(f"    lcme_extent.e_start: {start}")
+            lines.append(f"    lcme_extent.e_end:   {'EOF' if end == -1 else end}")
+            start = end
+        lines.append(
+            f"      stripe_count:  {count}       stripe_size:   {size}       {pattern}stripe_offset: -1"
+        )
+        lines.append("")
+    shown = "\n".join(lines)
+    return "\x1b[2Jnothing" if quirk == "no layout" else shown
+
+
 class LustreStandIn:
     """A stand-in's state and the options of a study of it."""
 
     def __init__(self, place: Path) -> None:
         self.file = place / "state.json"
         self.save(fresh())
-        program = place / "lctl"
         script = Path(__file__).resolve()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
-        program.chmod(0o755)
+        for name in ("lctl", "lfs"):
+            program = place / name
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
+            program.chmod(0o755)
         self.options: dict[str, Any] = {
             "file_system": FILE_SYSTEM,
             "path": str(place),
-            "lctl": str(program),
+            "lctl": str(place / "lctl"),
+            "lfs": str(place / "lfs"),
         }
 
     def save(self, state: dict[str, Any]) -> None:
@@ -138,6 +194,13 @@ def main(file: Path, verb: str, *words: str) -> int:
     lock = file.with_suffix(".lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     state = json.loads(file.read_text())
+    if verb == "setstripe":
+        wrong = set_stripe(list(words), state["quirk"])
+        sys.stderr.write(f"{wrong}\n" if wrong else "")
+        return 22 if wrong else 0
+    if verb == "getstripe":
+        sys.stdout.write(get_stripe(words[-1], state["quirk"]))
+        return 0
     texts = {full: written(full, state) for full in state["values"]}
     for device in [*OSC, *MDC]:
         texts |= {f"{device}.{name}": text for name, text in import_of(device, state).items()}

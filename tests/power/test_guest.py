@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,7 @@ from ascar.errors import EnvironmentLacks, WorkError
 from ascar.testing import Guest
 from ascar.testing import guest as guest_module
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).resolve().parents[2]
 PARENT = """
 import time
 from ascar.testing import Guest
@@ -97,6 +95,7 @@ def test_a_guest_that_has_ended_by_itself_leaves_nothing() -> None:
     wait_until_gone(group)
 
 
+@pytest.mark.slow
 def test_it_runs_with_registers_that_its_kernel_does_not_know(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -105,7 +104,7 @@ def test_it_runs_with_registers_that_its_kernel_does_not_know(
     monkeypatch.setattr(guest_module, "_has_unknown_registers", lambda: True)
     program = tmp_path / "vectors.py"
     program.write_text(VECTORS, "utf-8")
-    with Guest(visible=[tmp_path]) as guest:
+    with Guest(visible=[tmp_path, ROOT]) as guest:
         # Threads of one process, with vectors in registers, take turns.
         said = guest.run(f"{sys.executable} {shlex.quote(str(program))}")
     assert said.output.strip().splitlines()[-1] == "equal"

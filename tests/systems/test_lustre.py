@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import lctl_stand_in as stand_in
 from ascar.catalogues.lustre import lustre
-from ascar.errors import StageFailed, StudyError
-from ascar.space import identifier
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.space import ChangeCost, identifier
 from ascar.systems.lustre.client import LustreClient
+from ascar.systems.lustre.layout import Layout, layout_of
 from ascar.systems.lustre.lctl import setting_of, told
 from ascar.testing import TargetContract
 from lctl_stand_in import LustreStandIn
@@ -50,7 +54,7 @@ def client(tmp_path: Path) -> LustreStandIn:
     return LustreStandIn(tmp_path)
 
 
-def apply(target: LustreClient, **changes: int) -> None:
+def apply(target: LustreClient, **changes: int | str) -> None:
     target.apply(target.space.validate({**target.space.default(), **changes}))
 
 
@@ -154,6 +158,125 @@ def test_lines_before_the_first_parameter_are_none() -> None:
     ]
 
 
+def laid_out(target: LustreClient) -> list[list[Any]] | None:
+    """The layout that the load's directory has of its own."""
+    with suppress(OSError):
+        found: list[list[Any]] = json.loads(os.getxattr(target.workspace.directory, "user.lov"))
+        return found
+    return None
+
+
+PROGRESSIVE = {"layout": "progressive", "stripe_count": 3, "stripe_size": 1 << 22, "first_extent": 1 << 26}
+PLAIN = {"layout": "plain", "stripe_count": 2, "stripe_size": 65536}
+
+
+def test_a_layout_is_that_of_a_new_directory(client: LustreStandIn, tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    with LustreClient({**client.options, "settings": ["llite.statahead_max"], "osts": 3}) as target:
+        apply(target)
+        (target.workspace.directory / "data").write_text("of the fill")
+        assert laid_out(target) is None, "it is that of the directory above"
+        apply(target, llite_statahead_max=64)
+        assert (target.workspace.directory / "data").exists(), "the layout is the same"
+        for changes, components in (
+            (PLAIN, [[None, 2, 65536]]),
+            (PROGRESSIVE, [[1 << 26, 1, 1 << 22], [-1, 3, 1 << 22]]),
+        ):
+            configuration = target.space.validate({**target.space.default(), **changes})
+            change = target.apply(configuration)
+            assert change.category == ChangeCost.REFORMAT_RESTORE.category
+            assert not change.filled
+            assert laid_out(target) == components
+            assert list(target.workspace.directory.iterdir()) == []
+            assert target.read(list(changes)) == changes
+        apply(target)
+        assert laid_out(target) is None
+    assert set(tmp_path.iterdir()) <= before | {tmp_path / "state", tmp_path / "state.lock"}
+
+
+def test_a_file_system_layout_of_2_10_is_read(client: LustreStandIn) -> None:
+    client.change(quirk="2.10")
+    with LustreClient({**client.options, "osts": 3}) as target:
+        apply(target, **PROGRESSIVE)
+        assert laid_out(target) is not None
+
+
+@pytest.mark.parametrize(
+    ("quirk", "words"),
+    [
+        ("fewer stripes", "setstripe -c 2 -S 65536: getstripe says .*stripe_count: 1"),
+        ("no layout", "getstripe says .*nothing"),
+        ("no space", "setstripe -c 2 -S 65536: exit status 22"),
+    ],
+)
+def test_a_layout_that_is_refused_fails_the_trial_and_the_next_goes_on(
+    client: LustreStandIn, quirk: str, words: str
+) -> None:
+    with LustreClient({**client.options, "osts": 3}) as target:
+        client.change(quirk=quirk)
+        with pytest.raises(StageFailed, match=words) as failed:
+            apply(target, **PLAIN)
+        assert quirk != "no space" or "No space left" in failed.value.stderr
+        client.change(quirk="")
+        apply(target)
+        assert laid_out(target) is None
+        apply(target, **PLAIN)
+        assert laid_out(target) == [[None, 2, 65536]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "stripe_count:  1",
+        "stripe_count: 1 stripe_size: 9 stripe_count: 2 stripe_size: 9",
+        "lcme_extent.e_end: x stripe_count: 1 stripe_size: 9",
+        "lcme_extent.e_end: EOF lcme_extent.e_end: EOF stripe_count: 1 stripe_size: 9",
+        f"stripe_count: {'9' * 5000} stripe_size: 9",
+    ],
+)
+def test_what_is_no_layout_is_none(text: str) -> None:
+    assert Layout.told(text) is None
+
+
+def test_a_layout_stays_in_the_space_that_lustre_allows() -> None:
+    space = LustreClient({"file_system": "scratch", "path": "/scratch", "osts": 12}).space
+    for configuration in space.sample(np.random.default_rng(3), 200):
+        layout = layout_of(configuration)
+        assert layout is None or Layout.told(said := told_by_lfs(layout)) == layout, said
+        ends = () if layout is None else [one for one in layout.components if one.end_bytes is not None]
+        assert all(one.end_bytes % one.stripe_bytes == 0 for one in ends)
+    assert "layout" not in LustreClient({"file_system": "scratch", "path": "/scratch"}).space
+
+
+def told_by_lfs(layout: Layout) -> str:
+    several = len(layout.components) > 1
+    return "\n".join(
+        (f"lcme_extent.e_end: {one.end_bytes or 'EOF'} " if several else "")
+        + f"stripe_count: {one.stripe_count} stripe_size: {one.stripe_bytes}"
+        for one in layout.components
+    )
+
+
+def test_a_study_with_more_osts_than_there_are_is_refused(client: LustreStandIn) -> None:
+    wanted = {**client.options, "osts": 4}
+    with pytest.raises(StudyError, match="target.osts = 4: must be at most 3"), LustreClient(wanted):
+        pass
+    with pytest.raises(EnvironmentLacks, match="no such program"), LustreClient({**wanted, "lfs": "no-lfs"}):
+        pass
+
+
+def test_a_layout_is_exported_for_new_files(client: LustreStandIn) -> None:
+    target = LustreClient({**client.options, "path": "/scratch/a b", "osts": 8})
+    configuration = target.space.validate({**target.space.default(), **PROGRESSIVE})
+    lines = target.commands(configuration, ("layout", "stripe_count"))
+    wanted = "lfs setstripe -E 67108864 -c 1 -S 4194304 -E -1 -c 3 -S 4194304 '/scratch/a b'"
+    assert lines["shell"][0] == wanted
+    assert "lfs migrate" in lines["shell"][1]
+    assert "setstripe" in str(lines["ansible"])
+    assert target.commands(target.space.default(), ())["shell"] == []
+
+
 def test_exports_set_and_say_what_makes_them_stay(client: LustreStandIn) -> None:
     target = LustreClient(client.options)
     lines = target.commands(target.space.default(), ("osc_max_dirty_mb",))["shell"]
@@ -168,6 +291,8 @@ def test_exports_set_and_say_what_makes_them_stay(client: LustreStandIn) -> None
         ({"path": "here"}, "target.path = 'here': must be the absolute path"),
         ({"settings": []}, "must name at least one"),
         ({"settings": ["osc.none"]}, "target.settings: 'osc.none': must be one of"),
+        ({"osts": 0}, "target.osts = 0: must be"),
+        ({"osts": 10**9}, "target.osts = 1000000000: must be"),
     ],
 )
 def test_mistakes_are_named(client: LustreStandIn, options: dict[str, Any], words: str) -> None:

@@ -40,10 +40,10 @@ class CephSetting(RankedSetting, frozen=True, kw_only=True):
         Raises:
             SpaceError: the setting cannot have that value.
         """
-        if self.name.startswith("debug_") and isinstance(default, str) and _LEVELS.fullmatch(default):
-            return RankedSetting.parameter(
-                replace(self, values=(*dict.fromkeys((*self.values, default)),)), default
-            )
+        value = self.default if default is None else default
+        if self.name.startswith("debug_") and isinstance(value, str) and _LEVELS.fullmatch(value):
+            levels = tuple(dict.fromkeys((*self.values, value)))
+            return RankedSetting.parameter(replace(self, values=levels), value)
         return super().parameter(default)
 
     def text(self, value: object) -> str:

@@ -28,7 +28,7 @@ from ascar.systems.ceph.counters import put_off
 from ascar.systems.own_server.server import OwnServer, last_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from ascar.program.account import Account
@@ -360,6 +360,7 @@ class _Held(msgspec.Struct, frozen=True):
 class _Check(msgspec.Struct, frozen=True):
     severity: str = ""
     summary: dict[str, Any] = {}
+    muted: bool = False
 
 
 class _Health(msgspec.Struct, frozen=True):
@@ -387,18 +388,23 @@ class _Status(msgspec.Struct, frozen=True):
     osdmap: _Osds = _Osds()
 
 
-def unhealthy(told: str, osds: int) -> str | None:
+def unhealthy(told: str, osds: int, accepted: Collection[str] = _ACCEPTED) -> str | None:
     """Why a cluster is not one in which a load can be measured; None: it is.
 
     Args:
         told: what `ceph status --format json` prints.
         osds: the OSDs that it has.
+        accepted: the warnings with which a trial may begin all the same, beside those that are muted.
     """
     try:
         status = typed.decode(told.encode(), _Status)
     except (msgspec.MsgspecError, UnicodeError):
         return f"its status is not readable: {told[:100]!r}"
-    others = {name: check for name, check in status.health.checks.items() if name not in _ACCEPTED}
+    others = {
+        name: check
+        for name, check in status.health.checks.items()
+        if name not in accepted and not check.muted
+    }
     for name, check in others.items():
         said = f"{name}: {check.summary.get('message', status.health.status)}"
         return " ".join(said.split())[:200]

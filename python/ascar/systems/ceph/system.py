@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.ceph import CephSetting
     from ascar.space import Configuration
+    from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
 OSD_MEMORY_BYTES_MIN = 896 << 20
@@ -98,6 +99,15 @@ class Ceph(ConfiguredTarget[CephCluster]):
         super().__init__(self.options, ceph().values())
         self._shape = _shape_of(self.options, self._memory_bytes)
         self.space = ceph_space(self.options.parameters, self._given, self._shape.memory_bytes)
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A cluster that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.ceph.existing import ExistingCeph
+
+        return ExistingCeph
 
     @classmethod
     def listed(cls) -> Iterable[CephSetting]:

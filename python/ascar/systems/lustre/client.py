@@ -5,6 +5,7 @@ kind = "lustre"
 file_system = "scratch"         # its name, as `lfs mdts` and `mount` have it
 path = "/scratch/ascar"         # an existing directory on it: the load runs below
 parameters = "expert"           # or "wide"
+osts = 8                        # tunes the layout of the load's files too, over at most so many OSTs
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -29,8 +30,18 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost, Space, identifier, integer
 from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
-from ascar.systems.catalogue import KnownParameter
+from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.lustre.layout import (
+    LAYOUT,
+    OSTS_MAX,
+    UNKNOWN,
+    Layout,
+    Lfs,
+    layout_constraints,
+    layout_of,
+    layout_parameters,
+)
 from ascar.systems.lustre.lctl import Lctl, setting_of
 from ascar.systems.lustre.restoration import LustreRestoration
 from ascar.systems.machine import describe_machine
@@ -56,14 +67,18 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         path: an existing directory on it; the load runs in one below, which is removed at the end.
         settings: the settings to tune, such as "osc.max_dirty_mb". None: those of `parameters`.
         parameters: "expert" or "wide".
+        osts: the layout of new files is tuned too, over at most so many OSTs. None: it is not.
         lctl: the program, by name or path.
+        lfs: the program that sets layouts, by name or path.
     """
 
     file_system: str
     path: str
     settings: tuple[str, ...] | None = None
     parameters: Literal["expert", "wide"] = "expert"
+    osts: Annotated[int, msgspec.Meta(ge=1, le=OSTS_MAX)] | None = None
     lctl: str = "lctl"
+    lfs: str = "lfs"
 
 
 class LustreClient(Target):
@@ -101,10 +116,15 @@ class LustreClient(Target):
         rpcs, modifying = "mdc_max_rpcs_in_flight", "mdc_max_mod_rpcs_in_flight"
         if rpcs in self._settings:
             limits.append(parse(f"{modifying} < {rpcs}"))
+        if self.options.osts is not None:
+            parameters += layout_parameters(self.options.osts)
+            limits += layout_constraints()
         self.space = Space(tuple(parameters), name="lustre", constraints=tuple(limits))
         self.owner = "lustre"
         self._opened = ExitStack()
         self._lctl: Lctl | None = None
+        self._lfs: Lfs | None = None
+        self._layout: Layout | None = None
         self._restoration: LustreRestoration | None = None
         self._directory: Path | None = None
         self._evictions: frozenset[tuple[str, int]] = frozenset()
@@ -114,25 +134,33 @@ class LustreClient(Target):
         """Note what undoes every change; the values in force become the defaults.
 
         Raises:
-            EnvironmentLacks: there is no `lctl`.
+            EnvironmentLacks: there is no `lctl`, or no `lfs` for layouts.
             StageFailed: the file system is not mounted, or a target is not connected.
+            StudyError: it has fewer OSTs than the study names, or the directory cannot be written to.
         """
-        program = shutil.which(self.options.lctl)
-        if program is None:
-            raise EnvironmentLacks(f"target.lctl = {self.options.lctl!r:.80}: there is no such program")
-        program = str(Path(program).absolute())
+        program = _program("lctl", self.options.lctl)
         lctl = Lctl(LocalNode(), program, self.options.file_system)
         lctl.check_serving()
+        if self.options.osts is not None:
+            self._lfs = Lfs(LocalNode(), _program("lfs", self.options.lfs))
+            if self.options.osts > (osts := lctl.osts()):
+                raise StudyError(
+                    f"target.osts = {self.options.osts}: must be at most {osts}, the OSTs of "
+                    f"{self.options.file_system!r}"
+                )
         old = lctl.values(self._names)
         self._restoration = LustreRestoration(program, self.options.file_system, old)
-        self._lctl, self._current = lctl, self._joint(old)
+        self._lctl = lctl
         try:
-            self.space = self.space.with_defaults(self._current)
+            self.space = self.space.with_defaults(self._joint(old))
+            self._current = dict(self.space.default())
             keeper = self._opened.enter_context(Keeper(self.owner, user=True))
             keeper.undo_command(self._restoration.command, _UNDO_S)
             place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
             keeper.undo_command(removal_of(place))
             place.mkdir(0o700)
+            self._directory = place / "load"
+            self._directory.mkdir()
         except OSError as error:
             self._opened.close()
             raise StudyError(
@@ -142,7 +170,7 @@ class LustreClient(Target):
         except BaseException:
             self._opened.close()
             raise
-        self._directory, self._evictions = place, lctl.evictions()
+        self._layout, self._evictions = None, lctl.evictions()
         return self
 
     def __exit__(
@@ -153,15 +181,17 @@ class LustreClient(Target):
         self._opened.close()
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """The values in force."""
-        present = self._joint(self._entered().values(self._names))
+        """The values in force; a layout was read back when it was set."""
+        present = {**self._current, **self._joint(self._entered().values(self._names))}
         return {name: present[name] for name in names}
 
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs on every device; nothing while a target recovers.
 
+        Another layout is that of a new directory, which the load fills again.
+
         Raises:
-            StageFailed: a target is not connected, or Lustre refuses a value.
+            StageFailed: a target is not connected, or Lustre refuses a value or a layout.
         """
         lctl, start_s = self._entered(), time.monotonic()
         assert self._restoration is not None
@@ -169,10 +199,28 @@ class LustreClient(Target):
         lctl.put(
             {full: int(configuration[identifier(setting_of(full))]) for full in self._restoration.values}
         )
+        steps = {"settings": time.monotonic() - start_s}
+        if (layout := layout_of(configuration)) != self._layout:
+            start_s = time.monotonic()
+            self._lay_out(layout)
+            steps["layout"] = time.monotonic() - start_s
         self._evictions = lctl.evictions()
         difference = self.space.change(self._current, configuration)
         self._current = dict(configuration)
-        return Change.of(difference, {"settings": time.monotonic() - start_s})
+        return Change.of(difference, steps)
+
+    def _lay_out(self, layout: Layout | None) -> None:
+        """Replace the load's directory by an empty one with this layout."""
+        assert self._lfs is not None, "a study without `osts` has no layout"
+        directory, self._layout = self.workspace.directory, UNKNOWN
+        try:
+            shutil.rmtree(directory)
+            directory.mkdir()
+        except OSError as error:
+            raise StageFailed("lfs", f"{directory}: {error.strerror}") from error
+        if layout is not None:
+            self._lfs.set_layout(directory, layout)
+        self._layout = layout
 
     def sample(self) -> Sample:
         """Requests and bytes of the client; a trial with an eviction fails.
@@ -189,7 +237,7 @@ class LustreClient(Target):
 
     @property
     def workspace(self) -> Workspace:
-        """A directory on the file system, removed at the end."""
+        """A directory on the file system, whose files have the layout, removed at the end."""
         assert self._directory is not None, "a target is entered before it is used"
         return Workspace(self._directory)
 
@@ -208,26 +256,33 @@ class LustreClient(Target):
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
         """The settings that the study names."""
-        chosen = _chosen(convert(options, LustreOptions, "target"))
-        return {identifier(name): KnownParameter(numbers=True) for name in chosen}
+        read = convert(options, LustreOptions, "target")
+        known = {identifier(name): KnownParameter(numbers=True) for name in _chosen(read)}
+        return known | (catalogue_of(layout_parameters(read.osts)) if read.osts is not None else {})
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
-        """`lctl set_param` for now, and as comments what a person runs on the MGS to make it stay."""
+        """`lctl set_param` for now, and as comments what a person runs on the MGS to make it stay.
+
+        A layout is that of new files in the study's `path`.
+        """
         wanted = [name for name in self._settings if name in chosen]
         words = [
             f"{self._settings[name].pattern(self.options.file_system)}={int(configuration[name])}"
             for name in wanted
         ]
-        now = [shell_line(["lctl", "set_param", word]) for word in words]
+        lines: dict[str, list[str]] = {
+            name: ["lctl", "set_param", word] for name, word in zip(wanted, words, strict=True)
+        }
         stays = [comment(f"to stay, on the MGS: lctl set_param -P {shell_line([word])}") for word in words]
+        layout = layout_of(configuration)
+        if layout is not None and any(name in LAYOUT for name in chosen):
+            lines["layout of new files"] = ["lfs", "setstripe", *layout.words, self.options.path]
+            stays.append(comment("files that exist keep their layout; lfs migrate gives them another"))
         module = "ansible.builtin.command"
-        tasks = [
-            PlaybookTask(name, module, {"argv": ["lctl", "set_param", word]})
-            for name, word in zip(wanted, words, strict=True)
-        ]
+        tasks = [PlaybookTask(name, module, {"argv": [*line]}) for name, line in lines.items()]
         remarks = ["Until the client is mounted anew; to make it stay, run `lctl set_param -P` on the MGS."]
         playbook = Playbook("Lustre", "lustre_clients", tasks, remarks=remarks)
-        return {"shell": [*now, *stays], "ansible": playbook.lines()}
+        return {"shell": [*map(shell_line, lines.values()), *stays], "ansible": playbook.lines()}
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -249,6 +304,13 @@ class LustreClient(Target):
     def _entered(self) -> Lctl:
         assert self._lctl is not None, "a target is entered before it is used"
         return self._lctl
+
+
+def _program(key: str, name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise EnvironmentLacks(f"target.{key} = {name!r:.80}: there is no such program")
+    return str(Path(found).absolute())
 
 
 def _check(options: LustreOptions) -> None:

@@ -105,6 +105,10 @@ class Lctl:
             if found[0] not in _SERVING:
                 raise StageFailed("lctl", f"{one.full}: the state is {found[0]:.40}; must be FULL or IDLE")
 
+    def osts(self) -> int:
+        """The OSTs that the client knows."""
+        return sum(one.full.startswith("osc.") for one in self._imports("import"))
+
     def evictions(self) -> frozenset[tuple[str, int]]:
         """The evictions that imports remember: device and second."""
         return frozenset(

@@ -1,0 +1,128 @@
+"""How a study reaches a Ceph cluster that people use: the `ceph` program, with a user of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from ascar import typed
+from ascar.errors import EnvironmentLacks, Refused, StageFailed
+from ascar.nodes.local import LocalNode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ANSWER_S, _CONNECT_S = 30.0, 10
+
+T = TypeVar("T")
+
+
+class CephAddress(msgspec.Struct, frozen=True):
+    """Where a cluster is, and who asks it.
+
+    Attributes:
+        configuration: the path of its ceph.conf.
+        user: the user, such as "client.ascar".
+        keyring: the path of a file with the user's key. None: where ceph.conf says it is.
+        program: the path of `ceph`, for who has another search path. None: it is not installed.
+    """
+
+    configuration: str
+    user: str
+    keyring: str | None
+    program: str | None
+
+    @property
+    def options(self) -> list[str]:
+        """The options of Ceph's programs."""
+        keyring = [] if self.keyring is None else ["--keyring", self.keyring]
+        return ["--conf", self.configuration, "--name", self.user, *keyring]
+
+    @property
+    def rights(self) -> str:
+        """The command that makes the user, with the capabilities that a study needs."""
+        commands = ", ".join(f'allow command "config {verb}"' for verb in ("set", "rm"))
+        return f"ceph auth get-or-create {self.user} mon 'allow r, {commands}' mgr 'allow r'"
+
+
+class CephSession:
+    """Asks a cluster; each question is a connection of its own.
+
+    Args:
+        address: where the cluster is.
+
+    Raises:
+        EnvironmentLacks: there is no `ceph` program.
+        StageFailed: the cluster does not answer.
+    """
+
+    is_open = True
+
+    def __init__(self, address: CephAddress) -> None:
+        if address.program is None:
+            raise EnvironmentLacks("ceph is not installed; install the package ceph-common")
+        # A command that outlives us would set a trial's value after the old one was put back.
+        setpriv = shutil.which("setpriv")
+        self._start = [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), address.program]
+        self.address = address
+        self.ask("fsid")
+
+    def close(self) -> None:
+        """Nothing: no connection is kept."""
+
+    def ask(self, *words: str, limit_s: float = _ANSWER_S) -> str:
+        """What `ceph` prints of a command.
+
+        Raises:
+            StageFailed: the cluster does not answer, or refuses the command, with its reason.
+            Refused: the user lacks rights.
+        """
+        connect = ["--connect-timeout", str(max(1, min(_CONNECT_S, int(limit_s))))]
+        argv = [*self._start, *self.address.options, *connect, *words]
+        done = LocalNode().run(argv, limit_s)
+        if done.status == 0:
+            return done.out.decode("utf-8", errors="replace")
+        lines = [line.strip() for line in done.err.splitlines() if line.strip()]
+        said = " ".join(lines[-1].split())[:200] if lines else f"exit status {done.status}"
+        if "EACCES" in said or "access denied" in said:
+            asked = " ".join(words[:2])
+            raise Refused(
+                f"user {self.address.user}: lacks rights for ceph {asked}; let an administrator run: "
+                f"{self.address.rights}"
+            )
+        raise StageFailed("program", f"ceph {' '.join(words)[:80]}: {said}", done.err)
+
+    def put(self, who: str, name: str, text: str | None) -> None:
+        """Give a setting a text; None takes it away.
+
+        Raises:
+            StageFailed: the cluster refuses it.
+            Refused: the user lacks rights.
+        """
+        self.ask(*(("config", "rm", who, name) if text is None else ("config", "set", who, name, text)))
+
+    def told(self, kind: type[T], *words: str) -> T:
+        """The JSON that `ceph` prints of a command.
+
+        Raises:
+            StageFailed: the cluster does not answer, or says something else.
+            Refused: the user lacks rights.
+        """
+        text = self.ask(*words, "--format", "json")
+        try:
+            return typed.decode(text.encode(), kind)
+        except (msgspec.MsgspecError, UnicodeError):
+            raise StageFailed("program", f"ceph {words[0]}: is not readable: {text[:100]!r}") from None
+
+
+def environment_of(address: CephAddress) -> Mapping[str, str]:
+    """The variable by which Ceph's programs know the user."""
+    return {"CEPH_ARGS": " ".join(address.options[2:])}
+
+
+def is_readable(path: str) -> bool:
+    """Whether a file is there that we may read."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113 - a name that a user gave

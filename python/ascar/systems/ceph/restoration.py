@@ -1,0 +1,87 @@
+"""What puts the settings of a Ceph cluster back, by ascar itself or, if it was killed, by the keeper.
+
+    python -m ascar.systems.ceph.restoration RECORD
+
+`RECORD` is a `CephRestoration` as JSON. The monitors hold a trial's values until they are told others.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import msgspec
+
+from ascar.catalogues.ceph import ceph
+from ascar.errors import Refused, WorkError
+from ascar.systems.ceph.cluster_facts import held_settings
+from ascar.systems.ceph.connection import CephAddress, CephSession
+from ascar.systems.existing.restoration import foreign, restore
+
+_SENT_S = 0.5  # what was sent to the monitors before ascar was killed is done by then
+
+
+class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
+    """How the settings of a cluster become what they were.
+
+    Attributes:
+        address: where the cluster is.
+        fsid: which cluster it is; another one is left alone.
+        before: the values that the monitors held before the study, by Ceph's names.
+        set: the values that the study may have left. A value that is none of them is somebody else's.
+    """
+
+    address: CephAddress
+    fsid: str
+    before: dict[str, str]
+    set: dict[str, tuple[str | None, ...]]
+
+    def connected(self) -> CephSession:
+        """A session for the restoration.
+
+        Raises:
+            StageFailed: the cluster does not answer.
+        """
+        time.sleep(_SENT_S)
+        return CephSession(self.address)
+
+    def carry_out(self, session: CephSession) -> tuple[str, ...]:
+        """Put the settings back; those that somebody else changed are left alone.
+
+        Returns:
+            What was left alone, a line each.
+
+        Raises:
+            Refused: it is another cluster, or the record names what is no setting of Ceph.
+            StageFailed: the cluster refuses it, or is gone.
+        """
+        fsid = session.ask("fsid").strip()
+        if fsid != self.fsid:
+            raise Refused(f"{self.address.configuration}: is the cluster {fsid!r:.50}, not {self.fsid!r}")
+        known = ceph()
+        unknown = [name for name in self.set if name not in known]
+        if unknown:
+            raise Refused(f"{unknown[0]!r:.80}: must be a setting of Ceph")
+        present = {
+            one.name: one.value
+            for one in held_settings(session)
+            if one.name in self.set and not one.mask and one.section == known[one.name].who
+        }
+        left = foreign(self.set, self.before, present, " in the monitors")
+        for name in self.set:
+            old = self.before.get(name)
+            if name not in left and present.get(name) != old:
+                session.put(known[name].who, name, old)
+        return tuple(left.values())
+
+    def carry_out_without_server(self) -> None:
+        """Nothing can be put back: the monitors hold the values.
+
+        Raises:
+            WorkError: always.
+        """
+        raise WorkError("the cluster's monitors hold the settings")
+
+
+if __name__ == "__main__":
+    sys.exit(restore(sys.argv[1], CephRestoration))
