@@ -16,7 +16,7 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -76,7 +76,7 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
     settings: tuple[str, ...] | None = None
     parameters: Literal["expert", "wide"] = "expert"
-    osts: Annotated[int, msgspec.Meta(ge=1, le=OSTS_MAX)] | None = None
+    osts: int | None = None
     lctl: str = "lctl"
     lfs: str = "lfs"
 
@@ -321,6 +321,8 @@ def _check(options: LustreOptions) -> None:
         )
     if "\0" in options.path or not Path(options.path).is_absolute():
         raise StudyError(f"target.path = {options.path!r:.80}: must be the absolute path of a directory")
+    if options.osts is not None and not 1 <= options.osts <= OSTS_MAX:
+        raise StudyError(f"target.osts = {options.osts}: must be from 1 to {OSTS_MAX}")
 
 
 def _chosen(options: LustreOptions) -> dict[str, LustreSetting]:
