@@ -28,7 +28,7 @@ from ascar.extension import kinds, load
 from ascar.nodes.ssh import SshNode
 from ascar.space import PRESETS, ChangeCost, Choices, Guarantee, preset, study_table, tables
 from ascar.space.parameter import value_text
-from ascar.starter.keys import keys_of, options_of, toml
+from ascar.starter.keys import keys_of, options_of
 from ascar.study import (
     GuardSection,
     MeasurementSection,
@@ -40,12 +40,13 @@ from ascar.study import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from ascar.space import Parameter, Space
     from ascar.space.guarantee import Weaker
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "reference"
+_EXISTING = {"server": "existing"}
 NOTE = "<!-- Made from the code by scripts/reference.py; `make docs` makes it again. -->\n\n"
 
 
@@ -141,9 +142,9 @@ def study_page() -> str:
             parts.append(f'### [{name}] kind = "{kind}"\n')
             loaded = load(group, kind, f"{name}.kind")
             parts.append(_kind(loaded))
-            if getattr(loaded, "starter", None) and loaded.starter.online:
-                parts.append(f'#### [{name}] kind = "{kind}", {_shown(loaded.starter.online)}\n')
-                parts.append(_kind(loaded.variant(loaded.starter.online)))
+            if getattr(loaded, "starter", None) and (other := loaded.variant(_EXISTING)) is not loaded:
+                parts.append(f'#### [{name}] kind = "{kind}", server = "existing"\n')
+                parts.append(_kind(other))
             parts += [
                 f"#### [[{name}.{key}]]\n\n{_keys(inner)}" for key, inner in _inner_tables(options_of(loaded))
             ]
@@ -169,10 +170,6 @@ def study_page() -> str:
         parts.append(f"### {name} of the online loop\n")
         parts.append(_keys(section, without=("proof", "pace")))
     return NOTE + "\n".join(parts)
-
-
-def _shown(keys: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} = {toml(value)}" for key, value in keys.items())
 
 
 def _kind(kind: Any) -> str:

@@ -70,7 +70,7 @@ def answer(words: list[str], state: dict[str, Any]) -> Any:
             )
             states = [{"state_name": "active+clean", "count": state["groups"]}]
             return {
-                "fsid": state.get("fsid", FSID),
+                "fsid": "../x" if quirk == "no fsid" else state.get("fsid", FSID),
                 "health": {"status": state["health"], "checks": checks},
                 "osdmap": {"num_osds": state["osds"], "num_up_osds": state["osds"]},
                 "pgmap": {"num_pgs": state["groups"], "pgs_by_state": states},

@@ -115,8 +115,8 @@ def test_init_writes_a_study_for_both_loops(ascar: Callable[..., Any]) -> None:
     for words in ((), ("--online",)):
         text = ascar("init", "mariadb", *words, "--out", "-").out
         assert 'kind = "mariadb"' in text
-        assert "#settings = {}" in text
-        assert ("[online]" in text) == bool(words)
+        assert ("#settings = {}" in text) != bool(words)
+        assert ('server = "existing"' in text) == ("[online]" in text) == bool(words)
 
 
 def test_the_doctor_names_the_packages(ascar: Callable[..., Any]) -> None:

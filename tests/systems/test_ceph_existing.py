@@ -25,6 +25,8 @@ from ascar.systems.asking import apply_checked
 from ascar.systems.ceph import Ceph
 from ascar.systems.ceph.existing import ExistingCeph, live_ceph_space
 from ascar.workloads import LoadTiming, open_workload
+from ascar.workloads.fio_ceph import CephJobs
+from ascar.workloads.fio_job import FioJob
 from ceph_stand_in import FSID, CephStandIn
 from own_servers import ceph_account, ceph_installed, server_place
 
@@ -198,6 +200,7 @@ def test_a_value_that_comes_first_is_named(cluster: CephStandIn, section: str, m
         ("old", EnvironmentLacks, "ascar tunes versions from 16.2 on"),
         ("upgrade", Refused, "its OSDs have 2 versions"),
         ("babble", StageFailed, "is not readable"),
+        ("no fsid", StageFailed, "must be the fsid of a cluster"),
     ],
 )
 def test_a_cluster_that_cannot_be_tuned_says_why(
@@ -252,6 +255,17 @@ def test_its_clients_are_the_load_and_are_watched(cluster: CephStandIn) -> None:
         assert found.metrics["throughput_ops_per_s"] > 0
         assert target.sample().counters["ceph_writes"] == 0, "no number that a float holds"
         assert "CEPH_POOL" not in target.workspace.environment
+
+
+@needs_ceph
+def test_a_load_finds_the_pool_and_the_user(cluster: CephStandIn) -> None:
+    with target_of(cluster.options, pool="bench") as target:
+        job = FioJob({"ioengine": "rados", "size": "1m"}, {"objects": {}})
+        jobs = CephJobs.of(job)
+        assert jobs is not None
+        placed = jobs.place(target.workspace)
+        assert placed == {"clientname": "ascar", "pool": "bench", "conf": cluster.options["conf"]}
+        assert target.workspace.environment["CEPH_ARGS"] == "--name client.ascar"
 
 
 def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:

@@ -16,8 +16,8 @@ from ascar.errors import EnvironmentLacks, StageFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CONFIGURATION, POOL = "CEPH_CONF", "CEPH_POOL"
-"""The variables by which a load finds a cluster and its pool; Ceph's own programs know the first."""
+CONFIGURATION, POOL, USER = "CEPH_CONF", "CEPH_POOL", "CEPH_USER"
+"""The variables by which a load finds a cluster, a pool and a user; Ceph's own programs know the first."""
 _NEEDED = {
     "ceph-osd": "ceph-osd",
     "ceph-mon": "ceph-mon",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import StudyError
 from ascar.program import Program
-from ascar.program.ceph import CephPrograms, cluster_of
+from ascar.program.ceph import USER, CephPrograms, cluster_of
 from ascar.workloads.fio_job import FioJob, file_bytes
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CephJobs:
         """
         configuration, pool = self._cluster(workspace)
         own = {"rbdname": _IMAGE} if self.engine == "rbd" else {"conf": configuration}
-        return {"clientname": "admin", "pool": pool, **own}
+        return {"clientname": workspace.environment.get(USER, "admin"), "pool": pool, **own}
 
     def image(self, workspace: Workspace, limit_s: float) -> Program | None:
         """What makes the image; None: there is none to make."""

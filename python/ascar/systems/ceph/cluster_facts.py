@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ascar.catalogues.ceph import CephSetting
     from ascar.systems.ceph.connection import CephSession
 
-_VERSION = re.compile(r"\bceph version (\d+)\.(\d+)\.(\S+)")
+_VERSION = re.compile(r"\bceph version (\d{1,3})\.(\d{1,3})\.(\S{1,40})")
+_FSID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOOKED_AT = 3  # OSDs whose settings are read back, so that a cluster of thousands answers in time
 _PRECEDES = {"osd": ("global", "osd"), "client": ("global", "client")}
 
@@ -105,6 +106,8 @@ class CephFacts:
             StageFailed: the cluster does not answer.
         """
         status = session.told(_Status, "status")
+        if not _FSID.fullmatch(status.fsid):
+            raise StageFailed("program", f"ceph status: {status.fsid!r:.60}: must be the fsid of a cluster")
         told = session.told(_Versions, "versions").osd
         versions = [match for text in told if (match := _VERSION.search(text)) is not None]
         if len(told) != 1 or len(versions) != 1:

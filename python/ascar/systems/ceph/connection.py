@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,6 +12,7 @@ import msgspec
 from ascar import typed
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
 from ascar.nodes.local import LocalNode
+from ascar.program.ceph import CONFIGURATION, USER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,8 +121,12 @@ class CephSession:
 
 
 def environment_of(address: CephAddress) -> Mapping[str, str]:
-    """The variable by which Ceph's programs know the user."""
-    return {"CEPH_ARGS": " ".join(address.options[2:])}
+    """The variables by which Ceph's programs and fio know the cluster and the user."""
+    return {
+        CONFIGURATION: address.configuration,
+        USER: address.user.partition(".")[2],
+        "CEPH_ARGS": shlex.join(address.options[2:]),
+    }
 
 
 def is_readable(path: str) -> bool:

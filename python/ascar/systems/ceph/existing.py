@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.ceph import ceph
 from ascar.errors import Refused, StageFailed
-from ascar.program.ceph import CONFIGURATION, POOL
+from ascar.program.ceph import POOL
 from ascar.space import Guarantee, Space
 from ascar.study import convert
 from ascar.systems import Announced, Sample
@@ -105,13 +105,17 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
 
     @property
     def reached(self) -> Mapping[str, str]:
-        """CEPH_CONF, CEPH_ARGS with the user, and CEPH_POOL where the study names a pool."""
+        """CEPH_CONF, CEPH_USER, CEPH_ARGS for Ceph's programs, and CEPH_POOL where the study names a pool."""
         pool = {} if self.options.pool is None else {POOL: self.options.pool}
-        return {CONFIGURATION: self._address.configuration, **environment_of(self._address), **pool}
+        return {**environment_of(self._address), **pool}
 
     @staticmethod
     def _programs() -> _ClientPrograms:
         return _ClientPrograms()
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for; the memory of this machine is none of it."""
+        return {name: value for name, value in super().describe().items() if name != "memory_bytes"}
 
     def _described(self, facts: CephFacts) -> Mapping[str, Any]:
         return {"ceph": facts.version, "osds": facts.osds, "placement_groups": facts.groups}

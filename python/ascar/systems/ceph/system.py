@@ -86,7 +86,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     default_workload: str | None = "rados-bench"
     changes_while_working = frozenset()
     """Each trial starts the daemons anew."""
-    starter = Starter(target={"parameters": '"expert"', "memory": '"3 GiB"'})
+    starter = Starter(target={"parameters": '"expert"', "memory": '"3 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, CephOptions, "target")

@@ -21,7 +21,7 @@ from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.mariadb import MariaPrograms
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Sample
+from ascar.systems import Sample, Starter
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, deferred_of, gauges_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
 from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
@@ -79,6 +79,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
     told = TOLD
     default_workload: str | None = "sysbench"
+    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, MariaDBOptions, "target")
