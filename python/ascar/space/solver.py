@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ascar.space.running import RunningRule
 
 _RECENT_MAX: Final = 16
+_RECENT_EDGES_MAX: Final = 200_000  # of all that are kept, about 100 MB
 TRIES_MAX: Final = 10_000
 _HALVINGS: Final = 20
 _VALUES_MAX: Final = 4096  # a range with more is never listed value by value
@@ -50,6 +51,16 @@ class _Solved:
 
 _recent: dict[str, _Solved] = {}
 """The last diagrams by content, the oldest first: a study opens its space several times."""
+
+
+def _remember(content: str, solved: _Solved) -> None:
+    _recent[content] = solved
+    while len(_recent) > _RECENT_MAX or _edges_kept() > _RECENT_EDGES_MAX:
+        _recent.pop(next(iter(_recent)), None)
+
+
+def _edges_kept() -> int:
+    return sum(one.diagram.edges for one in [*_recent.values()])
 
 
 @dataclass(slots=True)
@@ -123,9 +134,7 @@ class Solver:
                 known = _Solved(self._diagram, tuple(self.checked), tuple(self.drawn))
             self._diagram, self.order = known.diagram, known.diagram.levels
             self.checked[:], self.drawn[:] = known.checked, known.drawn
-            _recent[content] = known
-            if len(_recent) > _RECENT_MAX:
-                del _recent[next(iter(_recent))]
+            _remember(content, known)
         return self._diagram
 
     def _content(self) -> str:
