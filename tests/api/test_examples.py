@@ -36,7 +36,8 @@ def run(program: str, folder: Path) -> str:
 def test_the_examples_of_the_page_run_one_after_the_other(tmp_path):
     found = blocks(PAGE)
     assert len(found) >= 7
-    said = run("".join(found), tmp_path)
+    # Beside other tests, a comparison may want all of its budget.
+    said = run("".join(found).replace('"30 min"', '"150 s"'), tmp_path)
     assert said.startswith("improved 512 ")
     assert "cache improved" in said
 

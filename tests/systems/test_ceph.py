@@ -34,13 +34,14 @@ from ascar.workspace import Workspace
 from own_servers import ceph_account, ceph_installed, server_place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ascar.space import Value
 
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 SMALL = {"kind": "rados-bench", "objects": 2000, "operations": 8, "overrun_limit": "5 s"}
+HASTE = {"overrun_limit": "2 s"}
 ONE = {"memory": "1 GiB", "osds": 1, "replicas": 1}
 HEALTHY = {
     "health": {"status": "HEALTH_OK", "checks": {}},
@@ -461,6 +462,48 @@ def test_writes_that_are_put_off_are_counted_and_drained(filled: Ceph) -> None:
     assert filled.cycle_s(lazy, {"ceph_deferred_writes": 5.0}) == 60
     assert filled.cycle_s(lazy, {}) == 0
     assert filled.read(["bluestore_deferred_batch_ops"]) == {"bluestore_deferred_batch_ops": 4096}
+
+
+@needs_ceph
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "load",
+    [
+        {**SMALL, **HASTE},
+        {
+            "kind": "fio",
+            "overrun_limit": "2 s",
+            "options": {"ioengine": "rados", "rw": "write", "size": "4m"},
+        },
+    ],
+    ids=["rados-bench", "fio"],
+)
+def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph, load: dict[str, Any]) -> None:
+    filled.apply(filled.space.default())
+    server, loaded = filled._entered(), open_workload(load)
+    loaded.prepare(filled.workspace)
+    ratios = ("nearfull", "backfillfull", "full")
+    for name, share in zip(ratios, ("0.001", "0.002", "0.003"), strict=True):
+        server._tell("osd", f"set-{name}-ratio", share)
+    try:
+        wait_until(lambda: "full osd" in server._tell("health"), 60.0)
+        with pytest.raises(StageFailed, match=r"the cluster says HEALTH_ERR.* full osd\(s\)") as failed:
+            loaded.run(filled.workspace, PACE)
+        assert failed.value.stage == "load"
+        with pytest.raises(StageFailed, match="OSD_FULL"):
+            filled.health(1.0)
+    finally:
+        for name, share in zip(reversed(ratios), ("0.95", "0.9", "0.85"), strict=True):
+            server._tell("osd", f"set-{name}-ratio", share)
+    filled.apply(filled.space.default())
+    assert loaded.run(filled.workspace, PACE).metrics
+
+
+def wait_until(is_true: Callable[[], bool], limit_s: float) -> None:
+    end_s = time.monotonic() + limit_s
+    while not is_true():
+        assert time.monotonic() < end_s
+        time.sleep(0.5)
 
 
 @needs_ceph

@@ -113,6 +113,7 @@ def test_no_setting_of_the_space_takes_a_restart() -> None:
     assert len(space.parameters) > len(live_ceph_space("expert", None).parameters) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
 def test_whoever_is_killed_the_settings_come_back(
     cluster: CephStandIn, kind: signal.Signals, seed: int

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import EnvironmentLacks, StageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
 
 CONFIGURATION, POOL, USER = "CEPH_CONF", "CEPH_POOL", "CEPH_USER"
 """The variables by which a load finds a cluster, a pool and a user; Ceph's own programs know the first."""
@@ -27,7 +28,7 @@ _NEEDED = {
     "rados": "ceph-common",
 }
 _VERSION = re.compile(r"\bceph version (\d+)\.(\d+)\.(\d+)")
-_LOOK_S = 60.0
+_LOOK_S, _HEALTH_S = 60.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,48 @@ def cluster_of(environment: Mapping[str, str], load: str) -> tuple[str, str]:
         problem = f"{load}: the target has no Ceph cluster; it needs target.kind = 'ceph'"
         raise StageFailed("load", problem)
     return environment[CONFIGURATION], environment[POOL]
+
+
+@contextmanager
+def explained(environment: Mapping[str, str]) -> Generator[None]:
+    """Add what the cluster says of its health to a failure: a load waits for full OSDs without a word.
+
+    Args:
+        environment: the variables that programs of the load are given; without a cluster nothing is added.
+
+    Raises:
+        StageFailed: what is done meanwhile fails.
+    """
+    try:
+        yield
+    except StageFailed as failure:
+        said = _health(environment)
+        if not said:
+            raise
+        message = failure.message.removeprefix(f"{failure.stage}: ")
+        raise StageFailed(failure.stage, f"{message}; the cluster says {said}", failure.stderr) from failure
+
+
+def _health(environment: Mapping[str, str]) -> str:
+    """What is wrong with a cluster, in one line; nothing where it is healthy or does not answer."""
+    program = shutil.which("ceph")
+    if CONFIGURATION not in environment or program is None:
+        return ""
+    words = [program, "-c", environment[CONFIGURATION], "--connect-timeout", "5", "health"]
+    try:
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_HEALTH_S,
+            env={**os.environ, **environment},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired, ValueError):
+        return ""
+    said = " ".join(done.stdout.split())
+    return said[:200] if done.returncode == 0 and not said.startswith("HEALTH_OK") else ""
 
 
 @cache

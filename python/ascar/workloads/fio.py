@@ -14,6 +14,7 @@ import msgspec
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program import Program, check, run_program
+from ascar.program.ceph import explained
 from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
@@ -104,7 +105,8 @@ class Fio:
             StageFailed: fio cannot, e.g. since the disk is full.
         """
         if self._ceph is not None:
-            self._fill(self._ceph, workspace)
+            with explained(workspace.environment):
+                self._fill(self._ceph, workspace)
             return
         # Files are made durable all at once when the target settles, unless the job wants each to be.
         job = replace(self.job, common={"create_fsync": "0", **self.job.common, "create_only": "1"})
@@ -141,11 +143,12 @@ class Fio:
             [f"--status-interval={max(1, round(pace.reading_s * 1000))}ms"],
         )
         listener = _Listener(pace)
-        ended = run_program(program, workspace, listener)
-        last = listener.finish()
-        if last is not None:
-            _check_jobs("load", [last])
-        check(program, ended)
+        with explained(workspace.environment):
+            ended = run_program(program, workspace, listener)
+            last = listener.finish()
+            if last is not None:
+                _check_jobs("load", [last])
+            check(program, ended)
         if last is None or last.runtime_s <= 0:
             raise StageFailed("load", "fio reported nothing that can be read", ended.stderr)
         if ended.interrupted:

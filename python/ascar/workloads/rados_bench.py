@@ -13,7 +13,7 @@ import msgspec
 
 from ascar.errors import StageFailed, StudyError
 from ascar.program import Program, check, run_program
-from ascar.program.ceph import CephPrograms, cluster_of
+from ascar.program.ceph import CephPrograms, cluster_of, explained
 from ascar.results.measurement import Readings, Series
 from ascar.study import convert, duration
 from ascar.workloads.rados_bench_report import BenchMoment, intervals_of, made_of, moments_of
@@ -162,7 +162,8 @@ class RadosBench:
             said.extend(chunk[: _OUTPUT_BYTES_MAX - len(said)])
             return False
 
-        check(program, run_program(program, workspace, keep if hear is None else hear))
+        with explained(workspace.environment):
+            check(program, run_program(program, workspace, keep if hear is None else hear))
         return said.decode("utf-8", "replace")
 
 
