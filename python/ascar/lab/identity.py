@@ -6,10 +6,11 @@ import ast
 import hashlib
 import json
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ascar.extension import entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,7 @@ def key_of(specification: Specification, contender: Contender, budget: Budget) -
 def _code(kind: str) -> str:
     """A digest of an optimizer's code; empty where there is no such optimizer."""
     digest = hashlib.sha256()
-    for entry in entry_points(group="ascar.optimizers", name=kind):
+    for entry in entries("ascar.optimizers").select(name=kind):
         if entry.dist is not None and not entry.module.startswith("ascar."):
             digest.update(f"{entry.dist.name} {entry.dist.version}".encode())
             digest.update(str(_requirements(entry.dist)).encode())
