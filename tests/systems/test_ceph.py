@@ -393,6 +393,9 @@ def objects_of(target: Ceph) -> int:
     return len(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.split())
 
 
+LATE_S = 6.0  # a load of 2 s ends late where its cluster is slow, never early
+
+
 @needs_ceph
 @pytest.mark.slow
 @pytest.mark.parametrize("benchmark", ["write", "rand"])
@@ -403,7 +406,7 @@ def test_a_load_tells_rates_and_latencies(filled: Ceph, benchmark: str) -> None:
     assert set(found.metrics) == load.reported
     assert found.metrics["throughput_ops_per_s"] > 0
     assert len(found.series["throughput_ops_per_s"]) == 2
-    assert found.load_s == pytest.approx(2.0, rel=0.3)
+    assert 1.9 < found.load_s < LATE_S
     before = filled.sample().counters
     early = load.run(filled.workspace, LoadTiming(1.0, 30.0, 1.0, lambda series: True))
     after = filled.sample().counters
@@ -434,7 +437,7 @@ def test_fio_works_on_objects_and_on_an_image(filled: Ceph, given: dict[str, Any
     found = load.run(filled.workspace, PACE)
     assert found.metrics["operations"] > 0
     assert found.metrics["latency_ms_p99"] >= found.metrics["latency_ms_p50"] > 0
-    assert found.load_s == pytest.approx(2.0, rel=0.3)
+    assert 1.9 < found.load_s < LATE_S
     assert found.ended == "time"
 
 

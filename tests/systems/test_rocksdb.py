@@ -201,7 +201,7 @@ def test_a_load_tells_rates_and_percentiles(target: RocksDB) -> None:
     assert latencies == sorted(latencies)
     assert found.metrics["throughput_ops_per_s"] > 0
     assert len(found.series["throughput_ops_per_s"]) == 2
-    assert found.load_s == pytest.approx(2.0, rel=0.3)
+    assert 1.9 < found.load_s < 6.0, "late where the disk is slow, never early"
     early = load.run(target.workspace, LoadTiming(1.0, 30.0, 1.0, lambda series: True))
     assert early.ended == "enough"
     assert early.load_s < 10
