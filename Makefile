@@ -56,7 +56,7 @@ lint: setup-dev ## Check style, types, layers, and the licences and sources of c
 lint-python:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyrefly check --output-format min-text
 	$(BIN)/lint-imports
 
 lint-crates:

@@ -47,7 +47,7 @@ Made = Callable[["Sequence[Axis]", np.random.Generator], Modern]
 
 def _with(**options: float) -> Made:
     """The learner with other options than by default."""
-    return lambda knobs, rng: Modern(knobs, rng, ModernOptions(**options))  # pyright: ignore[reportArgumentType]
+    return lambda knobs, rng: Modern(knobs, rng, ModernOptions(**options))
 
 
 def _where(change: Callable[[Modern], None]) -> Made:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
+from scipy.signal import lfilter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

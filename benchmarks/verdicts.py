@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from benchmarks.harness import Benchmark, Found, Piece, batches, build, percent, table
-from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
+from scipy.signal import lfilter
 
 import ascar.pilot.pairs_needed
 import ascar.pilot.turns

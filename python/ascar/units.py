@@ -141,7 +141,7 @@ def format_size(size_bytes: int) -> str:
 
 def _parts(text: str, kind: str, examples: str) -> list[tuple[str, str]]:
     """The numbers and units of `text`; nothing else may be in it."""
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(text, str):
         raise InputError(f"{text!r} is not a text: write {kind} in quotes, e.g. {examples}")
     stripped = text.strip()
     if len(stripped) > _TEXT_LENGTH_MAX:

@@ -78,7 +78,7 @@ def redis(tmp_path: Path) -> Iterator[Callable[..., str]]:
     while ask("ping") != "PONG":
         assert time.monotonic() < end_s
         time.sleep(0.05)
-    ask.port = port  # pyright: ignore[reportFunctionMemberAccess]
+    ask.port = port
     yield ask
     process.terminate()
     process.wait(30)

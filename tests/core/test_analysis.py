@@ -187,7 +187,7 @@ def test_strided_and_foreign_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="values is a strided array; .*ascontiguousarray"):
         analyze(values[::2])
     with pytest.raises(ValueError, match="method is \"best\"; allowed: 'corrected' or 'faithful'"):
-        analyze(values, method="best")  # pyright: ignore[reportArgumentType]
+        analyze(values, method="best")
     with pytest.raises(ValueError, match="values is NaN at index 3"):
         analyze(np.array([1.0, 2.0, 3.0, math.nan]))
     with pytest.raises(ValueError, match="values is 1e300 at index 1"):

@@ -153,7 +153,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="value is inf"):
         ChangePointDetector().push(float("inf"))
     with pytest.raises(ValueError, match="degree is 3; allowed: 0, 1 or 2"):
-        edm_change_points(np.arange(10.0), degree=3)  # pyright: ignore[reportArgumentType]
+        edm_change_points(np.arange(10.0), degree=3)
     with pytest.raises(ValueError, match="percent is -1"):
         edm_change_points(np.arange(10.0), percent=-1.0)
 

@@ -41,7 +41,7 @@ def test_a_ratio_is_averaged_harmonically() -> None:
 @pytest.mark.parametrize("method", ["wilson", "exact"])
 def test_proportions_agree_with_scipy(method: str) -> None:
     for successes, trials in [(0, 12), (12, 12), (3, 40), (999, 1000)]:
-        _, low, high = proportion_interval(successes, trials, 0.99, method=method)  # pyright: ignore[reportArgumentType]
+        _, low, high = proportion_interval(successes, trials, 0.99, method=method)
         theirs = stats.binomtest(successes, trials).proportion_ci(0.99, method)
         assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     with pytest.raises(ValueError, match="successes is 5; allowed: at most the number of trials, 4"):

@@ -163,7 +163,7 @@ def _default_score(trials: Sequence[Trial], outcome: Outcome) -> float | None:
     searched = [t.score for t in trials if t.purpose is Purpose.DEFAULT and t.score is not None]
     if scores := outcome.verdict.default_scores or searched:
         return mean_of_runs(scores)
-    return outcome.default and outcome.default.score
+    return None if outcome.default is None else outcome.default.score
 
 
 def _comparison(outcome: Outcome, objective: Objective) -> Html:
@@ -180,6 +180,7 @@ def _comparison(outcome: Outcome, objective: Objective) -> Html:
 
 def _search(trials: Sequence[Trial], outcome: Outcome, objective: Objective) -> Html:
     frame = trials_frame(trials, objective)
+    default = None if outcome.default is None else outcome.default.configuration
     parts: list[Html] = [
         tag("h2", "The search"),
         _figure(
@@ -193,7 +194,7 @@ def _search(trials: Sequence[Trial], outcome: Outcome, objective: Objective) -> 
             "What the system delivered while it was being tuned; the gaps are changes and fills.",
         ),
         _figure(
-            figures.distribution(trials, objective, outcome.default and outcome.default.configuration),
+            figures.distribution(trials, objective, default),
             "distribution",
             "How the configurations tried are distributed; the diamond is the default.",
         ),

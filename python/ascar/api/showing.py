@@ -22,9 +22,9 @@ def notebook_display() -> Any:
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import display  # pyright: ignore
+    from IPython.display import display
 
-    return display  # pyright: ignore
+    return display
 
 
 class ProgressLines:

@@ -127,13 +127,13 @@ def _announce(url: str, whole: Exploration | None, *, as_json: bool) -> None:
     if as_json:
         result = ExploreResult(
             url=url,
-            name=whole and whole.name,
+            name=None if whole is None else whole.name,
             rows=rows,
             configurations=0 if whole is None else int(whole.configurations.max()) + 1,
             dimensions=tuple(varied),
             metrics=() if whole is None else tuple(one.name for one in whole.metrics),
-            objective=whole and whole.objective,
-            direction=whole and ("min" if whole.minimize else "max"),
+            objective=None if whole is None else whole.objective,
+            direction=None if whole is None else "min" if whole.minimize else "max",
         )
         emit("explore", result)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ascar.results.problem import Problem
 
 # The parser's own errors: a public name for their class is missing in some versions of Typer.
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_UsageError: Any = typer.BadParameter.__bases__[0]
 # What the parser's validation says, in the words of everything else here.
 _WORDS = (
     ("Value error, ", ""),

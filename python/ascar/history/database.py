@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from ascar.errors import EnvironmentLacks, HistoryError
 from ascar.history.migration import MIGRATIONS
@@ -162,7 +162,7 @@ def _url(text: str) -> sa.URL:
     try:
         url = sa.make_url(text)
         url.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+    except (ArgumentError, ValueError) as error:
         raise HistoryError(
             f"history {text.partition('@')[2] or text!r}: is not a database URL that can be used; "
             "give a file, or a URL such as 'postgresql+psycopg://user@host/name'"

@@ -95,7 +95,9 @@ class TrialRecord(msgspec.Struct, frozen=True):
             measurement=self.measurement,
             metrics=self.metrics,
             series={name: Series.of(series.seconds, series.values) for name, series in self.series.items()},
-            change=change and Change(change.parameters, change.category, change.step_s, change.filled),
+            change=None
+            if change is None
+            else Change(change.parameters, change.category, change.step_s, change.filled),
             stage_s=self.stage_s,
             unmet=self.unmet,
             failure=self.failure,

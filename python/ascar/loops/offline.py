@@ -162,7 +162,7 @@ def _decide(campaign: Campaign, search: Search) -> tuple[Trial | None, Verdict, 
         if best is None:
             stopped = search.run(verification.reserve())
             best = verification.promising(search.best(verification.rejected))
-        verdict = verification.verify(best and best.configuration, search.may_go_on)
+        verdict = verification.verify(None if best is None else best.configuration, search.may_go_on)
         if verdict.is_decided or best is None or not search.may_go_on():
             return verification.best, verdict, stopped
 

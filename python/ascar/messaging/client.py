@@ -38,7 +38,7 @@ class GuardedClient(Client):
             raise Unencrypted(f"{host} offers no TLS")
         # The reader from before TLS: what it still has came in clear.
         transport: Any = self._transport
-        if offers_tls and transport._bare_io_reader._buffer:  # the client has no other way to see it
+        if offers_tls and transport._bare_io_reader._buffer:  # noqa: SLF001 - there is no other way to see it
             raise Unencrypted(
                 f"{host} sends bytes in clear behind its greeting, before TLS begins: somebody in between "
                 "may have added them; check the way to the server"

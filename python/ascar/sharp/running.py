@@ -104,7 +104,7 @@ class SimulatedRunning:
         self._cluster.warm_up()
         self._tick_s = scenario.tick_s
         self._servers = scenario.server_count
-        self._kept = rules
+        self._kept: RuleSet | None = rules
         self._trial: RuleSet | None = None
         self._follow(rules)
 

@@ -9,7 +9,7 @@ defaults are the test bed of Li's thesis, section 3.2.2. Units are last in the n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, Union
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, cast
 
 import msgspec
 
@@ -79,13 +79,13 @@ def _type(kind: Any) -> Any:
     ((form, inner),) = kind.items()
     made: Any = int
     if form == "words":
-        made = Literal[tuple(word for word, _ in inner)]
+        made = cast("Any", Literal)[tuple(word for word, _ in inner)]
     elif form == "table":
         made = _struct(inner)
     elif form == "choice":
-        made = Union[tuple(_struct(section, tag) for tag, section in inner)]  # noqa: UP007
+        made = cast("Any", Union)[tuple(_struct(section, tag) for tag, section in inner)]
     elif form == "list":
-        made = tuple[_type(inner), ...]
+        made = cast("Any", tuple)[_type(inner), ...]
     elif form == "optional":
         made = _type(inner) | None
     return made

@@ -96,7 +96,7 @@ def space_from_document(document: object) -> Space:
         raise SpaceError(
             f"space.version = {version}: is newer than {VERSION}, the newest this program reads; update ascar"
         )
-    fields = Fields.of(cast("object", document), "space", _KEYS)
+    fields = Fields.of(document, "space", _KEYS)
     if fields.need("format", f'"{_FORMAT}"') != _FORMAT:
         raise fields.error("format", f"must be {_FORMAT!r}")
     if type(found := fields.need("version", str(VERSION))) is not int or found < 1:

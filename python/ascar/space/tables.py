@@ -225,7 +225,7 @@ def _weaker(fields: Fields) -> Mapping[str, list[str]]:
     labels: dict[str, list[str]] = {}
     for key, value in fields.mapping("weaker").items():
         names = [value] if isinstance(value, str) else value
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise SpaceError(
                 f"{fields.path}.weaker.{key} = {shown(value)}: must be a guarantee or a list of them"
             )

@@ -189,9 +189,9 @@ def whole_run(summary: FilebenchSummary) -> dict[str, float]:
 def metric_names(description: Description) -> frozenset[str]:
     """The names of `whole_run`, where every flowop ends an operation."""
     kinds = {str(one["name"]): str(one["type"]) for group in description.groups for one in group["flowops"]}
-    latencies = dict.fromkeys(_LATENCIES, 1.0)
+    latencies: dict[str, Any] = dict.fromkeys(_LATENCIES, 1.0)
     flowops = {name: FlowopReport(kind, 1, 1, **latencies) for name, kind in kinds.items()}
-    rates = dict.fromkeys(_THROUGHPUTS, 1.0)
+    rates: dict[str, Any] = dict.fromkeys(_THROUGHPUTS, 1.0)
     return frozenset(whole_run(FilebenchSummary(1, 1, flowops=flowops, load_s=1.0, **rates, **latencies)))
 
 

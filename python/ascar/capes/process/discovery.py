@@ -166,4 +166,4 @@ def starting_report(plan: Plan, tick: int, learner: LearnerProcess | None = None
 
 
 def _table(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return dict(value) if isinstance(value, dict) else {}

@@ -12,6 +12,8 @@ from ascar.cli.options import Json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.table import Table
+
     from ascar.history import DamagedRun, RunSummary
     from ascar.results.history import RunListed
 
@@ -88,7 +90,7 @@ def _listed(run: RunSummary | DamagedRun) -> RunListed:
     )
 
 
-def _table(runs: Sequence[RunSummary | DamagedRun]):
+def _table(runs: Sequence[RunSummary | DamagedRun]) -> Table:
     from rich.table import Table
 
     from ascar.history import DamagedRun

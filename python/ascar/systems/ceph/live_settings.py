@@ -85,7 +85,7 @@ class CephLiveSettings(LiveSettings[CephSession]):
         self._facts.check_same(session)
 
     def _present(self, session: CephSession) -> Mapping[str, str]:
-        named = {(one.who, one.name): name for name, one in self._known.items()}
+        named: dict[tuple[str, str], str] = {(one.who, one.name): name for name, one in self._known.items()}
         return {
             named[one.section, one.name]: one.value
             for one in held_settings(session)

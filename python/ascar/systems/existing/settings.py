@@ -224,7 +224,7 @@ class LiveSettings(Generic[S]):
         for name in texts:
             if present.get(name) != old.get(name) and present.get(name) not in self._left.get(name, ()):
                 raise WorkError(f"{name}: somebody else changed it in mid-study; the study ends")
-        left = {
+        left: dict[str, tuple[str | None, ...]] = {
             name: (present.get(name), text)
             for name, text in texts.items()
             if not present.get(name) == text == old.get(name)
