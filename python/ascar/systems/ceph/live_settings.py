@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.ceph import ceph
+from ascar.catalogues.ceph import CephSetting, ceph
 from ascar.systems.ceph.cluster_facts import held_settings
 from ascar.systems.ceph.connection import CephAddress, CephSession
 from ascar.systems.ceph.restoration import CephRestoration
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.systems.keeper import Keeper
 
 
-class CephLiveSettings(LiveSettings[CephSession]):
+class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
     """The settings of one cluster.
 
     Args:
@@ -41,8 +41,7 @@ class CephLiveSettings(LiveSettings[CephSession]):
         default: Configuration,
     ) -> None:
         self._address, self._facts = address, facts
-        self._known = {one.parameter_name: one for one in ceph().values()}
-        super().__init__(session, keeper, default)
+        super().__init__(session, keeper, default, {one.parameter_name: one for one in ceph().values()})
 
     def ping(self, limit_s: float = 30.0) -> None:
         """See that the cluster is healthy.
@@ -65,18 +64,9 @@ class CephLiveSettings(LiveSettings[CephSession]):
             if name in self.current and self._known[name].name in told
         }
 
-    def check_writable(self, names: Collection[str]) -> None:
-        """See that the user may set: what the monitors hold already is set to what it is.
-
-        Args:
-            names: the settings that may be set.
-
-        Raises:
-            Refused: it may not.
-        """
-        for name in sorted(set(names) & set(self._before))[:1]:
-            one = self._known[name]
-            self.session.put(one.who, one.name, self._before[name])
+    def _set_as_it_is(self, name: str) -> None:
+        one = self._known[name]
+        self.session.put(one.who, one.name, self._before[name])
 
     def _connect(self) -> CephSession:
         return CephSession(self._address)
@@ -91,9 +81,6 @@ class CephLiveSettings(LiveSettings[CephSession]):
             for one in held_settings(session)
             if not one.mask and (one.section, one.name) in named
         }
-
-    def _text(self, name: str, value: Value) -> str | None:
-        return self._before.get(name) if value == self._default.get(name) else self._known[name].text(value)
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> CephRestoration:
         return CephRestoration(

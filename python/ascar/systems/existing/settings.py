@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.systems.existing.activity import LiveSession
@@ -23,10 +23,20 @@ if TYPE_CHECKING:
 
 _IN_FORCE_S, _LOOK_S = 10.0, 0.02
 
+
+class KnownSetting(Protocol):
+    """A setting of a catalogue."""
+
+    def text(self, value: object) -> str:
+        """A value as the server writes it."""
+        ...
+
+
 S = TypeVar("S", bound=LiveSession)
+K = TypeVar("K", bound=KnownSetting)
 
 
-class LiveSettings(Generic[S]):
+class LiveSettings(Generic[S, K]):
     """The settings of one server.
 
     A kind says how its server is reached, told apart from others, asked and changed.
@@ -35,12 +45,13 @@ class LiveSettings(Generic[S]):
         session: the session that changes them.
         keeper: a keeper of the user.
         default: the values in force when the study began.
+        known: what the catalogue says of each setting.
 
     Raises:
         StageFailed: the server does not answer.
     """
 
-    def __init__(self, session: S, keeper: Keeper, default: Configuration) -> None:
+    def __init__(self, session: S, keeper: Keeper, default: Configuration, known: Mapping[str, K]) -> None:
         self.changing = threading.RLock()
         """Held by whoever changes values: the study, or its guard."""
         self.current: Mapping[str, Value] = default
@@ -48,7 +59,7 @@ class LiveSettings(Generic[S]):
         self.restarts = 0
         """How often the study has started the server anew."""
         self.session = session
-        self._keeper, self._default = keeper, default
+        self._keeper, self._default, self._known = keeper, default, known
         self._before: Mapping[str, str] = self._present(session)
         self._restoration: LiveRestoration[S] | None = None
         self._left: Mapping[str, tuple[str | None, ...]] = {}
@@ -70,13 +81,22 @@ class LiveSettings(Generic[S]):
         raise NotImplementedError
 
     def check_writable(self, names: Collection[str]) -> None:
-        """See that the server lets settings be changed, by a change to what they are.
+        """See that the server lets settings be changed: one is set to what it is, which changes nothing.
 
         Args:
             names: the settings that may be set.
 
         Raises:
             Refused: it does not.
+        """
+        for name in sorted(set(names) & set(self._before))[:1]:
+            self._set_as_it_is(name)
+
+    def _set_as_it_is(self, name: str) -> None:
+        """Set a setting to the value that it had when the study began.
+
+        Raises:
+            Refused: the user may not.
         """
         raise NotImplementedError
 
@@ -102,7 +122,7 @@ class LiveSettings(Generic[S]):
 
     def _text(self, name: str, value: Value) -> str | None:
         """A value as it is written there; None: it is as before the study, and did not stand there."""
-        raise NotImplementedError
+        return self._before.get(name) if value == self._default.get(name) else self._known[name].text(value)
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> LiveRestoration[S]:
         """What undoes a change that may leave these values."""

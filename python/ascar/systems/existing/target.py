@@ -91,7 +91,7 @@ class ExistingTarget(Target, Generic[S, F]):
         self._limits: tuple[LiveLimit, ...] = ()
         self._held = ExitStack()
         self._facts: F | None = None
-        self._settings: LiveSettings[S] | None = None
+        self._settings: LiveSettings[S, Any] | None = None
         self._guard: LiveGuard[S] | None = None
         self._directory: Path | None = None
 
@@ -125,7 +125,7 @@ class ExistingTarget(Target, Generic[S, F]):
         """The space, with the values in force as defaults."""
         raise NotImplementedError
 
-    def _settings_of(self, session: S, facts: F, keeper: Keeper) -> LiveSettings[S]:
+    def _settings_of(self, session: S, facts: F, keeper: Keeper) -> LiveSettings[S, Any]:
         """The settings."""
         raise NotImplementedError
 
@@ -335,7 +335,7 @@ class ExistingTarget(Target, Generic[S, F]):
         except StageFailed as failure:
             raise EnvironmentLacks(f"target.server: {failure.message.partition(': ')[2]}") from failure
 
-    def _entered(self) -> LiveSettings[S]:
+    def _entered(self) -> LiveSettings[S, Any]:
         if self._settings is None:
             raise StageFailed("program", "the target is entered before it is used")
         return self._settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.mariadb import mariadb
+from ascar.catalogues.mariadb import MariaSetting, mariadb
 from ascar.errors import Refused, StageFailed
 from ascar.systems.existing.settings import LiveSettings
 from ascar.systems.mariadb.connection import MariaAddress, MariaSession
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ascar.systems.mariadb.server_facts import MariaFacts
 
 
-class MariaLiveSettings(LiveSettings[MariaSession]):
+class MariaLiveSettings(LiveSettings[MariaSession, MariaSetting]):
     """The settings of one server.
 
     Args:
@@ -43,7 +43,7 @@ class MariaLiveSettings(LiveSettings[MariaSession]):
         default: Configuration,
     ) -> None:
         self._address, self._facts = address, facts
-        super().__init__(session, keeper, default)
+        super().__init__(session, keeper, default, mariadb())
 
     def ping(self, limit_s: float = 10.0) -> None:
         """See that the server answers.
@@ -66,22 +66,13 @@ class MariaLiveSettings(LiveSettings[MariaSession]):
             found[name] = value if known[name].text(value) == told[name] else known[name].value(told[name])
         return found
 
-    def check_writable(self, names: Collection[str]) -> None:
-        """See that the user may use SET GLOBAL: one setting is set to what it is, which changes nothing.
-
-        Args:
-            names: the settings that may be set.
-
-        Raises:
-            Refused: it may not.
-        """
-        for name in sorted(set(names) & set(self._before))[:1]:
-            try:
-                set_globally(self.session, {name: self._before[name]}, self._before)
-            except Refused as refusal:
-                raise Refused(
-                    f"{refusal.message}; let an administrator run: {mariadb_rights(self.session)}"
-                ) from refusal
+    def _set_as_it_is(self, name: str) -> None:
+        try:
+            set_globally(self.session, {name: self._before[name]}, self._before)
+        except Refused as refusal:
+            raise Refused(
+                f"{refusal.message}; let an administrator run: {mariadb_rights(self.session)}"
+            ) from refusal
 
     def _connect(self) -> MariaSession:
         return MariaSession(self._address)
@@ -91,9 +82,6 @@ class MariaLiveSettings(LiveSettings[MariaSession]):
 
     def _present(self, session: MariaSession) -> Mapping[str, str]:
         return canonical(session.variables())
-
-    def _text(self, name: str, value: Value) -> str | None:
-        return self._before.get(name) if value == self._default.get(name) else mariadb()[name].text(value)
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> MariaRestoration:
         return MariaRestoration(

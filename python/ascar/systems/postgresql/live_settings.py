@@ -6,7 +6,7 @@ import dataclasses
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.postgresql import PostgresSetting, postgresql
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.space import ChangeCost
 from ascar.systems.existing.settings import LiveSettings
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ascar.systems.postgresql.server_facts import ServerFacts
 
 
-class PostgresLiveSettings(LiveSettings[PsqlSession]):
+class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
     """The settings of one server.
 
     Args:
@@ -57,7 +57,7 @@ class PostgresLiveSettings(LiveSettings[PsqlSession]):
         *,
         restart: ServerRestart | None = None,
     ) -> None:
-        super().__init__(session, keeper, default)
+        super().__init__(session, keeper, default, postgresql())
         self._address, self._facts, self._restart = address, facts, restart
         self._identity = facts.identity
         self._started_with: Mapping[str, str | None] = {}
@@ -104,11 +104,6 @@ class PostgresLiveSettings(LiveSettings[PsqlSession]):
 
     def _present(self, session: PsqlSession) -> Mapping[str, str]:
         return dict(entries_of(file_text(session.ask(READ))))
-
-    def _text(self, name: str, value: Value) -> str | None:
-        if value == self._default.get(name):
-            return self._before.get(name)
-        return postgresql()[name].text(value)
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> PostgresRestoration:
         return PostgresRestoration(

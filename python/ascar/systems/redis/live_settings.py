@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.redis import redis
+from ascar.catalogues.redis import RedisSetting, redis
 from ascar.systems.existing.settings import LiveSettings
 from ascar.systems.redis.connection import RedisAddress, RedisSession
 from ascar.systems.redis.restoration import RedisRestoration
@@ -13,13 +13,12 @@ from ascar.systems.redis.server_facts import info, rights_needed, settings_told
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from ascar.catalogues.redis import RedisSetting
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
     from ascar.systems.redis.server_facts import RedisFacts
 
 
-class RedisLiveSettings(LiveSettings[RedisSession]):
+class RedisLiveSettings(LiveSettings[RedisSession, RedisSetting]):
     """The settings of one server.
 
     Args:
@@ -42,8 +41,7 @@ class RedisLiveSettings(LiveSettings[RedisSession]):
         default: Configuration,
     ) -> None:
         self._address, self._facts = address, facts
-        self._known: Mapping[str, RedisSetting] = {one.parameter_name: one for one in redis().values()}
-        super().__init__(session, keeper, default)
+        super().__init__(session, keeper, default, {one.parameter_name: one for one in redis().values()})
 
     def ping(self, limit_s: float = 10.0) -> None:
         """See that the server answers.
@@ -66,18 +64,9 @@ class RedisLiveSettings(LiveSettings[RedisSession]):
             if name in told and name in self.current
         }
 
-    def check_writable(self, names: Collection[str]) -> None:
-        """See that the user may use CONFIG SET: one setting is set to what it is, which changes nothing.
-
-        Args:
-            names: the settings that may be set.
-
-        Raises:
-            Refused: it may not.
-        """
-        for name in sorted(set(names) & set(self._before))[:1]:
-            with rights_needed(self._address):
-                self.session.ask("CONFIG", "SET", self._known[name].name, self._before[name])
+    def _set_as_it_is(self, name: str) -> None:
+        with rights_needed(self._address):
+            self.session.ask("CONFIG", "SET", self._known[name].name, self._before[name])
 
     def _connect(self) -> RedisSession:
         return RedisSession(self._address)
@@ -88,9 +77,6 @@ class RedisLiveSettings(LiveSettings[RedisSession]):
     def _present(self, session: RedisSession) -> Mapping[str, str]:
         told = settings_told(session, self._address)
         return {name: told[one.name] for name, one in self._known.items() if one.name in told}
-
-    def _text(self, name: str, value: Value) -> str | None:
-        return self._before.get(name) if value == self._default.get(name) else self._known[name].text(value)
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> RedisRestoration:
         return RedisRestoration(
