@@ -378,8 +378,8 @@ def rocksdb(content: bytes) -> None:
 def ceph_output(content: bytes) -> None:
     """What `rados bench`, `ceph status` and `perf dump` say of a cluster."""
     from ascar.systems.ceph.admin_socket import answered
-    from ascar.systems.ceph.cluster import unhealthy
     from ascar.systems.ceph.counters import counters_of, put_off
+    from ascar.systems.ceph.status import ClusterStatus
     from ascar.workloads.rados_bench_report import intervals_of, made_of, moments_of
 
     kind, rest = first(content, ("bench", "status", "dump"))
@@ -388,7 +388,7 @@ def ceph_output(content: bytes) -> None:
         assert all(math.isfinite(one.rate) for one in intervals_of(moments_of(text)))
         made_of(text)
     elif kind == "status":
-        reason = unhealthy(rest.decode("utf-8", "replace"), 3)
+        reason = ClusterStatus.of(rest.decode("utf-8", "replace")).problem(3)
         assert reason is None or (len(reason) <= 1_100 and "\n" not in reason)
     else:
         dump = answered(rest, "osd.0", "perf dump")

@@ -25,9 +25,9 @@ from ascar.space.study_table import space_from_table
 from ascar.systems.asking import apply_checked
 from ascar.systems.ceph import Ceph, ceph_space
 from ascar.systems.ceph.admin_socket import ask_daemon
-from ascar.systems.ceph.cluster import unhealthy
 from ascar.systems.ceph.counters import COUNTERS, counters_of, put_off
 from ascar.systems.ceph.statements import forms_of, settings_of
+from ascar.systems.ceph.status import ClusterStatus
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workspace import Workspace
@@ -182,13 +182,19 @@ def test_exports_are_commands_for_ceph_and_for_a_shell() -> None:
     ],
 )
 def test_a_load_is_measured_on_a_healthy_cluster_alone(change: dict[str, Any], said: str | None) -> None:
-    found = unhealthy(json.dumps({**HEALTHY, **change}), 3)
+    told = json.dumps({**HEALTHY, **change})
+    if said == "not readable":
+        with pytest.raises(StageFailed, match=said):
+            ClusterStatus.of(told)
+        return
+    found = ClusterStatus.of(told).problem(3)
     assert found is None if said is None else said in (found or "")
 
 
 @pytest.mark.parametrize("told", ["", "nonsense", "[]", "null", '{"health": 1}', "\ud800", "{" * 1000])
 def test_a_status_that_is_none_is_not_healthy(told: str) -> None:
-    assert "not readable" in (unhealthy(told, 3) or "")
+    with pytest.raises(StageFailed, match="not readable"):
+        ClusterStatus.of(told)
 
 
 @pytest.mark.parametrize(

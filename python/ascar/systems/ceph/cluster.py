@@ -25,10 +25,11 @@ from ascar.errors import StageFailed
 from ascar.program.ceph import CONFIGURATION, POOL, CephPrograms
 from ascar.systems.ceph.admin_socket import ask_daemon
 from ascar.systems.ceph.counters import put_off
+from ascar.systems.ceph.status import ClusterStatus
 from ascar.systems.own_server.server import OwnServer, last_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ascar.program.account import Account
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 MONITOR, MANAGER, LOAD_POOL = "mon.a", "mgr.x", "load"
 LONGEST_SOCKET = "mon.a.asok.999999"
-_ACCEPTED = frozenset({"POOL_NO_REDUNDANCY", "MON_DISK_LOW"})
-"""Warnings with which a trial may begin: replicas are the study's, and a nearly full disk is not full."""
 _ASK_S = 10.0
 _TELL_S = 30.0
 _LOOK_S = 0.05
@@ -329,7 +328,7 @@ class CephCluster(OwnServer[CephPrograms]):
     def _unhealthy(self) -> str | None:
         """Why a trial may not begin; None: it may."""
         try:
-            return unhealthy(self._tell("status", "--format", "json"), self._shape.osds)
+            return ClusterStatus.of(self._tell("status", "--format", "json")).problem(self._shape.osds)
         except StageFailed as failure:
             return failure.message
 
@@ -355,65 +354,6 @@ class _Held(msgspec.Struct, frozen=True):
     section: str
     name: str
     value: str
-
-
-class _Check(msgspec.Struct, frozen=True):
-    severity: str = ""
-    summary: dict[str, Any] = {}
-    muted: bool = False
-
-
-class _Health(msgspec.Struct, frozen=True):
-    status: str
-    checks: dict[str, _Check] = {}
-
-
-class _State(msgspec.Struct, frozen=True):
-    state_name: str
-    count: int
-
-
-class _Groups(msgspec.Struct, frozen=True):
-    num_pgs: int = 0
-    pgs_by_state: tuple[_State, ...] = ()
-
-
-class _Osds(msgspec.Struct, frozen=True):
-    num_up_osds: int = 0
-
-
-class _Status(msgspec.Struct, frozen=True):
-    health: _Health
-    pgmap: _Groups = _Groups()
-    osdmap: _Osds = _Osds()
-
-
-def unhealthy(told: str, osds: int, accepted: Collection[str] = _ACCEPTED) -> str | None:
-    """Why a cluster is not one in which a load can be measured; None: it is.
-
-    Args:
-        told: what `ceph status --format json` prints.
-        osds: the OSDs that it has.
-        accepted: the warnings with which a trial may begin all the same, beside those that are muted.
-    """
-    try:
-        status = typed.decode(told.encode(), _Status)
-    except (msgspec.MsgspecError, UnicodeError):
-        return f"its status is not readable: {told[:100]!r}"
-    others = {
-        name: check
-        for name, check in status.health.checks.items()
-        if name not in accepted and not check.muted
-    }
-    for name, check in others.items():
-        said = f"{name}: {check.summary.get('message', status.health.status)}"
-        return " ".join(said.split())[:200]
-    if status.osdmap.num_up_osds != osds:
-        return f"{status.osdmap.num_up_osds} of {osds} OSDs are up"
-    clean = sum(one.count for one in status.pgmap.pgs_by_state if one.state_name == "active+clean")
-    if not clean or clean != status.pgmap.num_pgs:
-        return f"{clean} of {status.pgmap.num_pgs} placement groups are active and clean"
-    return None
 
 
 def _end(processes: Sequence[Foreground], limit_s: float) -> None:

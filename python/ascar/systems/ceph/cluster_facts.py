@@ -10,13 +10,13 @@ import msgspec
 
 from ascar.catalogues.ceph import VERSION_MIN
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, WorkError
-from ascar.systems.ceph.cluster import unhealthy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ascar.catalogues.ceph import CephSetting
     from ascar.systems.ceph.connection import CephSession
+    from ascar.systems.ceph.status import ClusterStatus
 
 _VERSION = re.compile(r"\bceph version (\d{1,3})\.(\d{1,3})\.(\S{1,40})")
 _FSID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -25,20 +25,6 @@ _PRECEDES = {"osd": ("global", "osd"), "client": ("global", "client")}
 
 LOOKS = ("fsid", "status", "versions", "config dump", "osd ls", "config show-with-defaults", "df detail")
 """The commands of `ceph` by which a study reads."""
-
-
-class _Groups(msgspec.Struct, frozen=True):
-    num_pgs: int = 0
-
-
-class _Osds(msgspec.Struct, frozen=True):
-    num_osds: int = 0
-
-
-class _Status(msgspec.Struct, frozen=True):
-    fsid: str
-    osdmap: _Osds = _Osds()
-    pgmap: _Groups = _Groups()
 
 
 class _Versions(msgspec.Struct, frozen=True):
@@ -105,7 +91,7 @@ class CephFacts:
             Refused: an upgrade is under way, or the user lacks rights.
             StageFailed: the cluster does not answer.
         """
-        status = session.told(_Status, "status")
+        status = session.status()
         if not _FSID.fullmatch(status.fsid):
             raise StageFailed("program", f"ceph status: {status.fsid!r:.60}: must be the fsid of a cluster")
         told = session.told(_Versions, "versions").osd
@@ -128,14 +114,12 @@ class CephFacts:
             looked_at,
         )
 
-    def check_same(self, session: CephSession) -> None:
+    def check_same(self, status: ClusterStatus) -> None:
         """See that the cluster is the one that the study began on, as large as then.
 
         Raises:
             WorkError: it is not, so that what was measured before does not compare.
-            StageFailed: it does not answer.
         """
-        status = session.told(_Status, "status")
         if status.fsid != self.fsid:
             raise WorkError(f"another cluster answers in mid-study ({status.fsid!r:.50}); the study ends")
         for what, before, now in (
@@ -145,14 +129,13 @@ class CephFacts:
             if now != before:
                 raise WorkError(f"the cluster has {now} {what}, and had {before} before; the study ends")
 
-    def check_healthy(self, session: CephSession, limit_s: float = 30.0) -> None:
+    def check_healthy(self, status: ClusterStatus) -> None:
         """See that a trial may begin.
 
         Raises:
             StageFailed: the health is not HEALTH_OK, or a placement group is not active and clean.
         """
-        told = session.ask("status", "--format", "json", limit_s=limit_s)
-        if (reason := unhealthy(told, self.osds, accepted=())) is not None:
+        if (reason := status.problem(self.osds, accepted=())) is not None:
             raise StageFailed("health", f"the Ceph cluster is not healthy: {reason}")
 
     def shown(self, session: CephSession) -> dict[str, str]:

@@ -13,6 +13,7 @@ from ascar import typed
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
 from ascar.nodes.local import LocalNode
 from ascar.program.ceph import CONFIGURATION, USER
+from ascar.systems.ceph.status import ClusterStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +106,14 @@ class CephSession:
             Refused: the user lacks rights.
         """
         self.ask(*(("config", "rm", who, name) if text is None else ("config", "set", who, name, text)))
+
+    def status(self, limit_s: float = _ANSWER_S) -> ClusterStatus:
+        """The status of the cluster.
+
+        Raises:
+            StageFailed: it does not answer within `limit_s`, or says something else.
+        """
+        return ClusterStatus.of(self.ask("status", "--format", "json", limit_s=limit_s))
 
     def told(self, kind: type[T], *words: str) -> T:
         """The JSON that `ceph` prints of a command.

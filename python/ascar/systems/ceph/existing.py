@@ -70,7 +70,7 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
 
     def _check_tunable(self, session: CephSession, facts: CephFacts) -> None:
         try:
-            facts.check_healthy(session)
+            facts.check_healthy(session.status())
         except StageFailed as failure:
             raise Refused(f"{facts.name}: {failure.message}; a study needs HEALTH_OK") from failure
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Value
     from ascar.systems.ceph.cluster_facts import CephFacts
+    from ascar.systems.ceph.status import ClusterStatus
     from ascar.systems.keeper import Keeper
 
 
@@ -31,6 +32,9 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
     Raises:
         StageFailed: the cluster does not answer.
     """
+
+    _status: ClusterStatus
+    """What the cluster said of itself when the change began."""
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
         Raises:
             StageFailed: it is not, or does not answer within `limit_s`.
         """
-        self._facts.check_healthy(self.session, limit_s)
+        self._facts.check_healthy(self.session.status(limit_s))
 
     def in_force(self, names: Collection[str]) -> Mapping[str, Value]:
         """What OSDs say is in force.
@@ -71,8 +75,13 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
     def _connect(self) -> CephSession:
         return CephSession(self._address)
 
-    def _check_same(self, session: CephSession) -> None:
-        self._facts.check_same(session)
+    def _reconnected(self) -> CephSession:
+        """The session: each question is a connection of its own. One answers all that a change asks first."""
+        self._status = self.session.status()
+        return self.session
+
+    def _check_same(self, session: CephSession) -> None:  # noqa: ARG002
+        self._facts.check_same(self._status)
 
     def _present(self, session: CephSession) -> Mapping[str, str]:
         named: dict[tuple[str, str], str] = {(one.who, one.name): name for name, one in self._known.items()}
@@ -94,7 +103,7 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
         self, session: CephSession, texts: Mapping[str, str | None], present: Mapping[str, str]
     ) -> None:
         """One setting after the other, while the cluster is healthy."""
-        self._facts.check_healthy(session)
+        self._facts.check_healthy(self._status)
         for name, text in texts.items():
             if text != present.get(name):
                 one = self._known[name]
