@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascar.catalogues.ceph import ceph
+from ascar.catalogues.mariadb import mariadb
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
 from ascar.catalogues.rocksdb import rocksdb
@@ -26,6 +27,7 @@ SPACES = {
     "localfs": lambda: preset("storage-v5"),
     "sqlite": lambda: sqlite_space(exclusive=True),
     "postgresql": lambda: all_of(one.parameter() for one in postgresql().values()),
+    "mariadb": lambda: all_of(one.parameter() for one in mariadb().values()),
     "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
     "ceph": lambda: all_of(one.parameter() for one in ceph().values()),
     "rocksdb": lambda: all_of(one.parameter() for one in rocksdb().values()),

@@ -97,8 +97,7 @@ impl Session {
                 Ok(self.refuse(&action, &format!("rejected: {}", text("why"))))
             }
             "kill" => {
-                let by = format!("{}: {}", text("actor"), text("why"));
-                self.kill(&by);
+                self.kill(&format!("{user}: {}", text("why")));
                 self.event(json!({"event": "kill"}));
                 Ok(self.standing())
             }

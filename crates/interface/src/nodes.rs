@@ -11,9 +11,10 @@ use crate::layouts::{Layout, Layouts};
 use crate::standing::Standing;
 use crate::stock::Stock;
 
-/// Indicators, and streams, that every node may have; some have more.
+/// Indicators, streams, and choices of knobs, that every node may have; some have more.
 const INDICATORS_SHARE: usize = 128;
 const STREAMS_SHARE: usize = 64;
+const CHOICES_SHARE: usize = 128;
 /// Most names of what does not answer on a node.
 const BLOCKED_MAX: usize = 32;
 
@@ -70,11 +71,20 @@ pub struct Node {
 }
 
 impl Node {
-    /// How many indicators and streams are kept of it.
-    fn counts(&self) -> (usize, usize) {
-        let indicators = self.layout.as_ref().map_or(0, |layout| layout.names.len());
-        (indicators, limits::streams(&self.knobs))
+    /// How much is kept of it.
+    fn counts(&self) -> Counts {
+        counts(
+            self.layout.as_ref().map_or(&[], |layout| &layout.names),
+            &self.knobs,
+        )
     }
+}
+
+/// Indicators, streams and choices.
+type Counts = [usize; 3];
+
+fn counts(names: &[String], knobs: &[ParameterState]) -> Counts {
+    [names.len(), limits::streams(knobs), limits::choices(knobs)]
 }
 
 /// What came of a frame.
@@ -92,8 +102,7 @@ pub struct Nodes {
     nodes: Vec<Node>,
     places: HashMap<Arc<str>, usize>,
     layouts: Layouts,
-    indicators: Stock,
-    streams: Stock,
+    stocks: [Stock; 3],
     most: usize,
 }
 
@@ -104,8 +113,11 @@ impl Nodes {
             nodes: Vec::new(),
             places: HashMap::new(),
             layouts: Layouts::default(),
-            indicators: Stock::of("indicators", INDICATORS_SHARE, limits::INDICATORS_MAX, most),
-            streams: Stock::of("streams", STREAMS_SHARE, limits::STREAMS_MAX, most),
+            stocks: [
+                Stock::of("indicators", INDICATORS_SHARE, limits::INDICATORS_MAX, most),
+                Stock::of("streams", STREAMS_SHARE, limits::STREAMS_MAX, most),
+                Stock::of("choices", CHOICES_SHARE, limits::CHOICES_OF_ALL_MAX, most),
+            ],
             most,
         }
     }
@@ -168,12 +180,7 @@ impl Nodes {
             format!("layout = {shown:?}: allowed are eight hexadecimal digits")
         })?;
         let has = self.nodes[place].counts();
-        let needs = (hello.names.len(), limits::streams(&hello.knobs));
-        self.indicators.exchange(has.0, needs.0)?;
-        if let Err(error) = self.streams.exchange(has.1, needs.1) {
-            let _ = self.indicators.exchange(needs.0, has.0);
-            return Err(error);
-        }
+        self.exchange(has, counts(&hello.names, &hello.knobs))?;
         let layout = self.layouts.shared(number, hello.names);
         let node = &mut self.nodes[place];
         let known = node.layout.as_ref().map(|it| it.serial);
@@ -190,11 +197,23 @@ impl Nodes {
         Ok(())
     }
 
+    /// A node gives back what it had and takes what it needs now, of all stocks or of none.
+    fn exchange(&mut self, had: Counts, needs: Counts) -> Result<(), String> {
+        for at in 0..had.len() {
+            if let Err(error) = self.stocks[at].exchange(had[at], needs[at]) {
+                for taken in 0..at {
+                    let _ = self.stocks[taken].exchange(needs[taken], had[taken]);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// Cuts a node off, of which nothing is kept but its name and the reason. Returns whether that is said in the log.
     pub fn cut_off(&mut self, place: usize, reason: String, tick: i64) -> bool {
-        let (indicators, streams) = self.nodes[place].counts();
-        let _ = self.indicators.exchange(indicators, 0);
-        let _ = self.streams.exchange(streams, 0);
+        let has = self.nodes[place].counts();
+        let _ = self.exchange(has, Counts::default());
         let node = &mut self.nodes[place];
         node.layout = None;
         node.knobs = Vec::new();
@@ -304,5 +323,31 @@ mod tests {
         wrong.layout = "zz".to_owned();
         assert!(nodes.hello(place, wrong, 0).is_err());
         assert!(nodes.hello(place, hello(&[""]), 0).is_err());
+    }
+
+    #[test]
+    fn choices_of_knobs_come_from_one_stock_too() {
+        let choices = vec![1; limits::CHOICES_OF_ALL_MAX / 4];
+        let knob = serde_json::json!({"name": "x", "value": 1, "choices": choices});
+        let much = |names: &[&str]| {
+            let mut said = hello(names);
+            said.knobs =
+                serde_json::from_value(serde_json::json!([knob, knob, knob, knob])).unwrap();
+            said
+        };
+        let mut nodes = Nodes::new(100);
+        let mut places = (0..100)
+            .map(|at| nodes.place(&at.to_string()).unwrap())
+            .collect::<Vec<_>>();
+        let refused = places
+            .iter()
+            .position(|at| nodes.hello(*at, much(&["x"]), 0).is_err());
+        let taken = refused.expect("the stock has an end");
+        assert!((16..20).contains(&taken), "{taken}");
+        // Who needs little has its share, and what one gives back another takes.
+        let last = places.pop().unwrap();
+        assert!(nodes.hello(last, hello(&["x"]), 0).is_ok());
+        nodes.cut_off(places[0], "over its limits".to_owned(), 0);
+        assert!(nodes.hello(last, much(&["x"]), 0).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! `ascard keeper`: arguments -> serve or restore.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use ascar_arguments::{Arguments, Mistake, Word};
 use ascar_privileges as privileges;
 use nix::unistd::Pid;
 
+use crate::LOG;
 use crate::confirmation;
 use crate::fault::{Doing, Fault, Kind, Result};
 use crate::invoker::Invoker;
@@ -127,7 +129,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(report) if report.failed.is_empty() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(fault) => {
-            eprintln!("ascard keeper: {}", fault.message);
+            LOG.line(&fault.message);
             ExitCode::from(if matches!(fault.kind, Kind::Input | Kind::Refused) {
                 2
             } else {
@@ -139,7 +141,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn execute(arguments: &Options) -> Result<Report> {
     if arguments.help {
-        print!("{HELP}");
+        write!(std::io::stdout(), "{HELP}").doing("tell the options")?;
         return Ok(Report::default());
     }
     let role = if arguments.user || arguments.end.is_some() {
@@ -181,21 +183,19 @@ fn execute(arguments: &Options) -> Result<Report> {
             Scope::Left
         };
         let report = restore::restore_stale(&directory, scope)?;
-        println!(
-            "{}",
-            serde_json::to_string(&report).expect("a report is plain data")
-        );
+        let told = serde_json::to_string(&report).expect("a report is plain data");
+        writeln!(std::io::stdout(), "{told}").doing("tell what was put back")?;
         return Ok(report);
     }
     let report = server::serve(&directory, arguments.hold, arguments.user)?;
     for left in &report.left_alone {
-        eprintln!(
-            "ascard keeper: {} is {:?}, not {:?}: left alone",
+        LOG.line(format_args!(
+            "{} is {:?}, not {:?}: left alone",
             left.target, left.found, left.expected
-        );
+        ));
     }
     for failed in &report.failed {
-        eprintln!("ascard keeper: {failed}");
+        LOG.line(failed);
     }
     Ok(report)
 }

@@ -10,6 +10,9 @@
 //! [`mount_options`], [`mounts`] and [`cgroup`], or as a user with
 //! [`files`]; [`locks`] keep sessions apart. What is to stay may need a [`confirmation`]. What comes through [`sudo`] may do less.
 
+// A line that cannot be written must not end who puts things back.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 pub mod catalogue;
 pub mod cgroup;
 pub mod cli;
@@ -44,3 +47,7 @@ pub mod session;
 pub mod started;
 pub mod sudo;
 pub mod uninterruptible;
+
+use ascar_log::Log;
+
+pub(crate) const LOG: Log = Log::of("ascard keeper");

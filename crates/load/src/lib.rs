@@ -4,6 +4,9 @@
 //! ([`scale`]), laid out and filled ([`prepare`], [`data`]), run ([`engine`]), and told as JSON lines ([`report`]); [`mod@run`]
 //! is that sentence as code.
 
+// A line that cannot be written must not end a load that fills or removes files.
+#![deny(clippy::print_stderr)]
+
 pub mod arguments;
 pub mod control;
 pub mod data;
@@ -23,7 +26,11 @@ pub mod scale;
 pub mod signals;
 pub mod wml;
 
+use ascar_log::Log;
+
 pub use error::LoadError;
+
+pub(crate) const LOG: Log = Log::of("ascard load");
 
 /// Run with a command line, without the program's name: readings on stdout, progress and errors on stderr.
 ///
@@ -36,7 +43,7 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> u8 {
     match done {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("ascard load: {error}");
+            LOG.line(&error);
             error.status()
         }
     }

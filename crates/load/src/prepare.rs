@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use crate::LOG;
 use crate::LoadError;
 use crate::arguments::Fill;
 use crate::control::Control;
@@ -260,7 +261,9 @@ impl Preparation<'_> {
                     told = Instant::now();
                     let (made, done) = (progress.files.load(Relaxed), progress.bytes.load(Relaxed));
                     let (done, bytes) = (done / 1_000_000, bytes / 1_000_000);
-                    eprintln!("filling: {made} of {files} files, {done} of {bytes} MB");
+                    LOG.line(format_args!(
+                        "filling: {made} of {files} files, {done} of {bytes} MB"
+                    ));
                 }
             }
             control.result()?;

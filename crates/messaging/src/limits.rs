@@ -23,6 +23,8 @@ pub const STREAMS_MAX: usize = 4096;
 pub const STREAM_BYTES_MAX: usize = 128;
 /// Most choices of a parameter.
 pub const CHOICES_MAX: usize = 1024;
+/// Most choices of all parameters of a node.
+pub const CHOICES_OF_ALL_MAX: usize = 4096;
 /// Longest word that is a value.
 pub const WORD_BYTES_MAX: usize = 256;
 /// Longest key of a setting: of a parameter, a node and a stream, with what stands between them.
@@ -82,6 +84,7 @@ pub fn check_indicators(names: &[String]) -> Result<(), String> {
 pub fn check_knobs(knobs: &[ParameterState]) -> Result<(), String> {
     check_count("knobs", knobs.len(), KNOBS_MAX)?;
     check_count("streams of all knobs", streams(knobs), STREAMS_MAX)?;
+    check_count("choices of all knobs", choices(knobs), CHOICES_OF_ALL_MAX)?;
     for knob in knobs {
         check_text("name of a knob", &knob.name, NAME_BYTES_MAX)?;
         check_value(&knob.name, &knob.value)?;
@@ -102,6 +105,11 @@ pub fn check_knobs(knobs: &[ParameterState]) -> Result<(), String> {
 /// How many streams a node's parameters have.
 pub fn streams(knobs: &[ParameterState]) -> usize {
     knobs.iter().map(|knob| knob.streams.len()).sum()
+}
+
+/// How many choices a node's parameters have.
+pub fn choices(knobs: &[ParameterState]) -> usize {
+    knobs.iter().map(|knob| knob.choices.len()).sum()
 }
 
 /// Checks values by local key, as a node answers with them.
@@ -182,6 +190,14 @@ mod tests {
             );
         }
         assert!(check_knobs(&vec![ParameterState::default(); KNOBS_MAX + 1]).is_err());
+        let many = ParameterState {
+            name: "x".to_owned(),
+            choices: vec![json!(1); CHOICES_MAX],
+            ..Default::default()
+        };
+        assert_eq!(check_knobs(&vec![many.clone(); 4]), Ok(()));
+        let error = check_knobs(&vec![many; 5]).unwrap_err();
+        assert!(error.starts_with("choices of all"), "{error}");
     }
 
     #[test]

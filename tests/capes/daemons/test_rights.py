@@ -115,6 +115,7 @@ def test_who_asked_is_who_the_server_says_and_the_kill_switch_stays_pulled(secur
     assert "must be" in learner.ask("control.learner.status", {"op": "revive"})["error"]
     status = learner.control("status")
     assert status["killed"] is True and status["mode"] == "observe"
+    assert status["kill"]["why"] == "operator: to see"
 
     def audit():
         return [(one["actor"], one["what"], one["detail"]) for one in operator.control("audit")["audit"]]

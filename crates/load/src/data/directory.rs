@@ -11,6 +11,7 @@ use ascar_random::mix;
 use serde::{Deserialize, Serialize};
 
 use super::removal::{Removed, remove_set};
+use crate::LOG;
 use crate::LoadError;
 use crate::definition::FileSet;
 use crate::signals::{self, Signal};
@@ -201,7 +202,9 @@ impl Directory {
                 signal = signals::wait(Duration::ZERO);
                 if told.elapsed() > TELL {
                     told = Instant::now();
-                    eprintln!("removing: {passed} files and directories so far");
+                    LOG.line(format_args!(
+                        "removing: {passed} files and directories so far"
+                    ));
                 }
             }
             signal.is_some()
