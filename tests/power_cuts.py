@@ -128,7 +128,9 @@ RESTORE = (f"{BIN}/ascard keeper --restore", f"{BIN}/ascard keeper --user --rest
 PROGRAM = "pkill -KILL -f 'python [^ ]*/ascar (tune|capes)'"
 KEEPERS = "pkill -KILL -x ascard"
 KILLS = {
-    "study": (PROGRAM, KEEPERS, f"{PROGRAM}; {KEEPERS}", f"{KEEPERS}; {PROGRAM}"),
+    **dict.fromkeys(
+        ("program", "localfs"), (PROGRAM, KEEPERS, f"{PROGRAM}; {KEEPERS}", f"{KEEPERS}; {PROGRAM}")
+    ),
     "sqlite": (PROGRAM,),  # the study changes its own files alone, and has no keeper
     "session": (
         PROGRAM,
@@ -189,7 +191,7 @@ class Machine:
             self._begin(guest)
             while len(found) < count:
                 self._work(guest)
-                guest.run(self._rng.choice(KILLS.get(self.kind, KILLS["study"])))
+                guest.run(self._rng.choice(KILLS[self.kind]))
                 self._said |= {int(number) for number in self._told.findall(guest.console)}
                 end_s = time.monotonic() + LIMIT_S
                 while (problems := self._compare(guest)) and time.monotonic() < end_s:

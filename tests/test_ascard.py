@@ -12,6 +12,7 @@ from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 COMMANDS = ["", "agent", "interface", "interface merge", "keeper", "load"]
 OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z]+))?  +([A-Z].*\.|.*\]\.)$")
@@ -91,3 +92,19 @@ def test_numbers_out_of_range_are_refused_with_the_range() -> None:
         done = ran(["load", "--list", option, value])
         assert done.returncode == 2
         assert f'{option} = "{value}": must be a number from {limits}' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["load", "--seconds-"], 2),
+        (["keeper", "--seconds-"], 2),
+        (["keeper", "--user", "--restore", "--state-dir", "{folder}"], 1),
+    ],
+)
+def test_a_line_that_cannot_be_written_is_lost_and_no_panic(
+    words: list[str], status: int, tmp_path: Path
+) -> None:
+    command = ["sh", "-c", 'exec "$@" >/dev/full 2>&1', "sh", find_ascard()]
+    done = subprocess.run([*command, *(word.format(folder=tmp_path) for word in words)], check=False)
+    assert done.returncode == status

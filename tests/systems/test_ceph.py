@@ -475,12 +475,9 @@ def test_writes_that_are_put_off_are_counted_and_drained(filled: Ceph) -> None:
 @needs_ceph
 @pytest.mark.slow
 def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph) -> None:
-    fio = {"kind": "fio", "options": {"ioengine": "rados", "rw": "write", "size": "4m"}}
+    loads = (SMALL, {"kind": "fio", "options": {"ioengine": "rados", "rw": "write", "size": "4m"}})
     filled.apply(filled.space.default())
-    server, hasty = (
-        filled._entered(),
-        [open_workload({**load, "overrun_limit": "2 s"}) for load in (SMALL, fio)],
-    )
+    server, hasty = filled._entered(), [open_workload({**one, "overrun_limit": "2 s"}) for one in loads]
     for load in hasty:
         load.prepare(filled.workspace)
     ratios = ("nearfull", "backfillfull", "full")
@@ -499,7 +496,8 @@ def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph) -> N
             server._tell("osd", f"set-{name}-ratio", share)
     filled.apply(filled.space.default())
     # On a busy machine a healthy load can take longer than those that were to end soon.
-    for load in (open_workload({**load, "overrun_limit": "60 s"}) for load in (SMALL, fio)):
+    for one in loads:
+        load = open_workload({**one, "overrun_limit": "60 s"})
         load.prepare(filled.workspace)
         assert load.run(filled.workspace, PACE).metrics
 
