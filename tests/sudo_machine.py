@@ -22,7 +22,7 @@ cd "$1"
 mkdir -p /run/ascar /var/lib/ascar
 mount -t tmpfs none /run/ascar
 mount -t tmpfs -o mode=755 none /var/lib/ascar
-for file in passwd group shadow sudoers.d systemd/system; do mount --bind "etc/$file" "/etc/$file"; done
+for file in passwd group shadow sudoers.d systemd/system systemd/user; do mount --bind "etc/$file" "/etc/$file"; done
 mount --bind page-cluster /proc/sys/vm/page-cluster
 mount --bind /usr/libexec libexec
 mount -t tmpfs -o mode=755 none /usr/libexec
@@ -48,7 +48,14 @@ class SudoMachine:
 
     def __init__(self, place: Path) -> None:
         self.home = place / "home"
-        for folder in ("home", "etc/sudoers.d", "etc/systemd/system", "libexec", "interpreter"):
+        for folder in (
+            "home",
+            "etc/sudoers.d",
+            "etc/systemd/system",
+            "etc/systemd/user",
+            "libexec",
+            "interpreter",
+        ):
             (place / folder).mkdir(parents=True)
         os.chown(self.home, UID, UID)
         for name, line in (

@@ -42,10 +42,16 @@ def found_in_force(run: Run, configuration: Configuration, place: Place) -> Plac
     Raises:
         EnvironmentLacks: the package of the system cannot be imported.
         InputError: the system does not have a parameter, or does not take its value.
-        Refused: a study that is running holds a knob, so what is in force now is a trial's.
+        Refused: a study that is running holds a knob, so what is in force now is a trial's; or the run was
+            imported, and its author's commands would be run.
     """
     options = run.study.target
     check_known(options, run.space, configuration)
+    if run.imported is not None and system_of(options).catalogue(options_of(options)) is None:
+        raise Refused(
+            f"run {run.id} was imported from {run.imported!r}: the commands in its [target] are its "
+            f"author's, and none is run; read what `ascar export {run.id} --as shell` prints"
+        )
     found = system_of(options).placement(options_of(options), run.space, configuration, place)
     _refuse_held(found.settings)
     return replace(found, warnings=(*_differences(run), *found.warnings))

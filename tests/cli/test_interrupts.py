@@ -69,6 +69,41 @@ def test_a_signal_where_nothing_can_be_raised_interrupts_a_moment_later(capfd):
     assert sys.unraisablehook is hook
 
 
+def test_a_signal_in_the_middle_of_an_import_interrupts_as_soon_as_it_is_over(tmp_path, monkeypatch):
+    """Compiled modules clear what is raised while they are made; here a module does."""
+    (tmp_path / "clears.py").write_text(
+        "import contextlib, os, signal\n"
+        "with contextlib.suppress(BaseException):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    sum(range(100_000))\n"
+        "is_made = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        import clears  # type: ignore[import-not-found]
+
+        assert clears.is_made
+        time.sleep(60)
+
+
+def test_a_command_that_is_run_by_an_import_is_interrupted_like_others(tmp_path, monkeypatch):
+    (tmp_path / "runs.py").write_text(
+        "import os, signal, time\n"
+        "from ascar.cli.interrupts import interruptible\n"
+        "told = False\n"
+        "try:\n"
+        "    with interruptible():\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    told = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import runs  # type: ignore[import-not-found]
+
+    assert runs.told
+
+
 def test_other_exceptions_that_cannot_be_raised_are_told_as_before(monkeypatch):
     told: list[type[BaseException]] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))

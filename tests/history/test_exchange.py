@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import polars as pl
 import pytest
@@ -77,6 +78,17 @@ def test_an_export_of_an_import_is_the_same_file(history, full, tmp_path, suffix
     with History(tmp_path / "other.sqlite") as other:
         other.export(other.import_runs(first), second)
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_checksums_from_before_imports_were_noted_still_fit(history, full, path):
+    history.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE run DROP COLUMN imported")
+        connection.execute("UPDATE schema_version SET version = 6")
+    connection.close()
+    with History(path) as migrated:
+        assert migrated.damaged() == []
+        assert [migrated.run(number).imported for number in full] == [None] * len(full)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ascar.application import drift_of, found_in_force, planned
 from ascar.catalogues.ceph import ceph
 from ascar.catalogues.mariadb import mariadb
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
 from ascar.catalogues.rocksdb import rocksdb
-from ascar.errors import InputError
+from ascar.errors import InputError, Refused
 from ascar.history import History
 from ascar.history.record import run_record
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Choices, Guarantee, Space, categorical, identifier, integer, preset
+from ascar.space.study_table import study_space
 from ascar.study import Study
-from ascar.systems import commands_of
+from ascar.systems import commands_of, open_target, options_of
 from ascar.systems.catalogue import check_known
+from ascar.systems.lustre.client import LustreClient
+from ascar.systems.place import Place
 from ascar.systems.sqlite import sqlite_space
+from ascar.toml import toml_text
 
 SPACES = {
     "localfs": lambda: preset("storage-v5"),
@@ -31,6 +37,11 @@ SPACES = {
     "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
     "ceph": lambda: all_of(one.parameter() for one in ceph().values()),
     "rocksdb": lambda: all_of(one.parameter() for one in rocksdb().values()),
+    "lustre": lambda: LustreClient(options_of(TARGETS["lustre"])).space,
+}
+TARGETS = {
+    **{kind: {"kind": kind} for kind in SPACES},
+    "lustre": {"kind": "lustre", "file_system": "scratch", "path": "/scratch/a b", "osts": 4},
 }
 TEXTS = st.one_of(
     st.sampled_from(
@@ -51,9 +62,11 @@ def exported(tmp_path_factory):
     found = {}
     for kind, space in SPACES.items():
         folder = tmp_path_factory.mktemp(kind)
-        study = Study.parse(
-            f'[study]\nname = "s"\nobjective = "maximize x"\nbudget = "1 min"\n[target]\nkind = "{kind}"\n'
-        )
+        tables = {
+            "study": {"name": "s", "objective": "maximize x", "budget": "1 min"},
+            "target": TARGETS[kind],
+        }
+        study = Study.parse(toml_text(tables))
         with History(folder / "history.sqlite") as history:
             whole = space()
             with history.begin(study, whole, {}) as run:
@@ -95,7 +108,75 @@ def test_a_hostile_history_is_refused_or_says_only_what_the_system_has(exported,
     assert "\n" not in refused.value.message
     # And if it was brought in by another way, it does not go out.
     with pytest.raises(InputError):
-        commands_of({"kind": kind}, honest, {**honest.default(), victim.name: value}, [victim.name])
+        commands_of(TARGETS[kind], honest, {**honest.default(), victim.name: value}, [victim.name])
+
+
+@pytest.mark.parametrize("number", ["7; touch /x", "$(id)", True, [7], float("nan")])
+def test_a_number_of_lustre_is_no_text(exported, number):
+    record = json.loads(json.dumps(exported["lustre"]))
+    record["trials"][0]["configuration"]["osc_max_dirty_mb"] = number
+    with pytest.raises(InputError):
+        run_record(record, "file 'x'")
+    honest = SPACES["lustre"]()
+    with pytest.raises(InputError):
+        values = {**honest.default(), "osc_max_dirty_mb": number}
+        commands_of(TARGETS["lustre"], honest, values, ["osc_max_dirty_mb"])
+
+
+def test_what_a_target_of_lustre_says_is_quoted():
+    target = {"kind": "lustre", "file_system": "scratch", "path": "/scratch/$(touch x); y", "osts": 4}
+    space = LustreClient(options_of(target)).space
+    values = {**space.default(), "layout": "plain", "stripe_count": 2, "stripe_size": 1 << 20}
+    (line,) = (one for one in commands_of(target, space, values, ["layout"])["shell"] if one[0] != "#")
+    assert shlex.split(line)[-1] == target["path"]
+
+
+PROGRAM = """
+[study]
+name = "theirs"
+objective = "maximize x"
+budget = "1 min"
+[target]
+kind = "program"
+apply = ["touch", "MARK", "{name}", "{value}"]
+check = ["touch", "MARK"]
+restart = { dyn-app = ["touch", "MARK"] }
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 9
+default = 1
+cost = "dyn-app"
+[workload]
+kind = "command"
+argv = ["touch", "MARK"]
+metrics = { x = "regex:([0-9]+)" }
+"""
+
+
+def test_no_command_of_an_imported_run_is_run_and_its_export_says_whose_they_are(tmp_path):
+    mark = tmp_path / "mark"
+    study = Study.parse(PROGRAM.replace("MARK", str(mark)))
+    space = study_space(study, open_target(study.target).space)
+    best = {**space.default(), "depth": 5}
+    with History(tmp_path / "theirs.sqlite") as history:
+        with history.begin(study, space, {}) as run:
+            run.finish_trial(Trial(1, space.validate(best), Purpose.DEFAULT, TrialState.COMPLETE, score=1.0))
+        assert (run.imported, run.origin_notes) == (None, [])
+        history.export([1], tmp_path / "run.json")
+    with History(tmp_path / "ours.sqlite") as history:
+        (number,) = history.import_runs(tmp_path / "run.json")
+        run = history.run(number)
+        assert run.imported == str(tmp_path / "run.json")
+        for look in (found_in_force, planned, drift_of):
+            with pytest.raises(Refused, match=r"run 1 was imported from .*none is run"):
+                look(run, run.trials()[0].configuration, Place())
+        forms = commands_of(
+            run.study.target, run.space, space.validate(best), ["depth"], notes=run.origin_notes
+        )
+        assert forms["shell"][0].startswith("# run 1 was imported from")
+        assert any(line.startswith("touch ") for line in forms["shell"][1:])
+    assert not mark.exists()
 
 
 def test_parameters_that_no_system_has_are_refused(exported):

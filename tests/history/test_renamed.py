@@ -87,7 +87,9 @@ def test_a_history_is_brought_up_to_date(path, clock, kept):
                 )
         connection.execute("UPDATE trial SET configuration_key = 'old'")
         connection.execute("UPDATE run SET digest = 'old', state = 'interrupted'")
-        for table, column in (("run", "checksum"), ("trial", "checksum"), ("trial", "readings_checksum")):
+        since = {"run": ("checksum", "imported"), "trial": ("checksum", "readings_checksum")}
+        added = [(table, column) for table, columns in since.items() for column in columns]
+        for table, column in added:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 4")
         old = "".join(connection.execute("SELECT text || space || outcome FROM run").fetchone())
@@ -126,7 +128,9 @@ def test_a_parameter_of_ones_own_keeps_its_name(path, clock, study, space, confi
     with History(path, clock.moment()) as history, history.begin(study, space, {}) as run:
         run.finish_trial(make.complete(1, configuration))
     with sqlite3.connect(path) as connection:
-        for table, column in (("run", "checksum"), ("trial", "checksum"), ("trial", "readings_checksum")):
+        since = {"run": ("checksum", "imported"), "trial": ("checksum", "readings_checksum")}
+        added = [(table, column) for table, columns in since.items() for column in columns]
+        for table, column in added:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("UPDATE schema_version SET version = 4")
     connection.close()

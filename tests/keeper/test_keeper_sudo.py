@@ -209,3 +209,28 @@ def test_only_names_come_into_sudoers(tmp_path, allow):
     assert done.returncode == 2
     assert b"must be users and %groups" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_package_has_the_same_files_below_its_own_root(tmp_path):
+    """Neither root nor systemd is needed for that, and nothing of this machine is changed."""
+    words = [str(ROOT / "scripts/install-keeper"), "alice", "%storage"]
+    sudoers = ["etc/sudoers.d/ascar"] if shutil.which("visudo", path="/usr/sbin:/usr/bin") else []
+    environment = {"DESTDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "ASCARD": str(find_ascard())}
+    for _ in range(2):  # over an earlier version too
+        subprocess.run(words if sudoers else words[:1], env=environment, capture_output=True, check=True)
+    found = {
+        str(path.relative_to(tmp_path)): oct(path.stat().st_mode & 0o7777)
+        for path in tmp_path.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
+    assert found == {
+        "usr/libexec/ascar/ascard": "0o755",
+        "etc/systemd/system/ascar-restore.service": "0o644",
+        "etc/systemd/user/ascar-restore.service": "0o644",
+        **dict.fromkeys(sudoers, "0o440"),
+    }
+    links = {path.parent.name: path.resolve() for path in tmp_path.rglob("*.wants/*")}
+    assert links == {
+        "multi-user.target.wants": tmp_path / "etc/systemd/system/ascar-restore.service",
+        "default.target.wants": tmp_path / "etc/systemd/user/ascar-restore.service",
+    }

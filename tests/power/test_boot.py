@@ -36,6 +36,19 @@ systemctl show ascar-restore -p Result,ExecMainStatus,ExecMainCode,ConditionResu
 echo "left: "$(ls /mnt) $(grep -c /mnt/left /proc/self/mounts) mounts
 echo "## reported"
 """
+# The manager that a login starts, by hand: a guest has no bus, which the login itself needs.
+USERS_REPORT = """
+export HOME=/mnt/home XDG_RUNTIME_DIR=/run/user-of-the-test
+mkdir -m 700 $XDG_RUNTIME_DIR
+/lib/systemd/systemd --user --log-target=null &
+for look in $(seq 600); do
+    [ "$(systemctl --user show ascar-restore -p ExecMainExitTimestampMonotonic --value)" -gt 0 ] && break
+    sleep 0.1
+done
+systemctl --user show ascar-restore -p Result,ExecMainStatus,ConditionResult
+echo "left: $(cat /mnt/program.conf) $(ls $HOME/.local/state/ascar/journal | grep -c jsonl) journals"
+echo "## reported"
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +140,35 @@ def test_the_unit_may_undo_mounts_which_are_everybodys(installed: Path) -> None:
         said = boot(guest, installed)
     assert "ConditionResult=yes" in said and "ExecMainStatus=0" in said, said
     assert "left: other 0 mounts" in said, said
+
+
+def test_what_a_users_keeper_has_left_is_put_back_when_the_users_services_start(installed: Path) -> None:
+    mark = 0xCBF29CE484222325
+    for byte in b"depth = 9\n":
+        mark = (mark ^ byte) * 0x100000001B3 % 2**64
+    content = {"kind": "content", "target": "/mnt/program.conf", "old": "depth = 8\n", "before": "absent"}
+    content |= {"expected": f"10 bytes, {mark:016x}", "mode": 0o644}
+    next((installed / "journal").iterdir()).unlink()
+    (installed / "user").mkdir()
+    shutil.copy(ROOT / "scripts" / "ascar-restore-user.service", installed / "user" / UNIT)
+    write(installed / "left.jsonl", [{**HEADER, "schema": 1}, {"change": {"n": 0, "change": content}}])
+    (installed / "report").write_text(USERS_REPORT)
+    (installed / "units" / "report.service").write_text(f"{REPORT}Delegate=yes\n")
+    with Guest(visible=[installed]) as guest:
+        for command in (
+            "echo 'depth = 9' > /mnt/program.conf",
+            "mkdir -p -m 700 /mnt/home/.local/state/ascar/journal",
+            f"install -m 600 {installed}/left.jsonl /mnt/home/.local/state/ascar/journal/1-1.jsonl",
+            "mount -t tmpfs own /etc/systemd/user",
+            "mkdir /etc/systemd/user/default.target.wants",
+            f"cp {installed}/user/{UNIT} /etc/systemd/user",
+            f"ln -s ../{UNIT} /etc/systemd/user/default.target.wants/{UNIT}",
+        ):
+            done = guest.run(command)
+            assert done.status == 0, done.output
+        said = boot(guest, installed)
+    assert "ConditionResult=yes" in said and "Result=success" in said and "ExecMainStatus=0" in said, said
+    assert "left: depth = 8 0 journals" in said, said
 
 
 def test_nothing_runs_where_nothing_is_left(installed: Path) -> None:

@@ -126,7 +126,7 @@ def test_children_that_outlive_the_program_are_killed_and_do_not_delay_its_end(p
 def test_children_are_looked_for_only_after_a_program_that_can_have_some(place, monkeypatch):
     looks = []
     marked = running._marked
-    monkeypatch.setattr(running, "_marked", lambda mark: looks.append(mark) or marked(mark))
+    monkeypatch.setattr(running, "_marked", lambda mark, begun: looks.append(mark) or marked(mark, begun))
 
     def looked(script):
         looks.clear()

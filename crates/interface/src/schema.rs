@@ -1,8 +1,8 @@
 //! The replay database's form, in SQLite.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -32,13 +32,19 @@ CREATE TABLE audit(n INTEGER PRIMARY KEY, tick INTEGER NOT NULL, unix_s REAL NOT
     what TEXT NOT NULL, why TEXT NOT NULL, detail TEXT NOT NULL);
 ";
 
+/// Of a database beside which a state was written (`PRAGMA application_id`): "asca".
+const HAS_STATE: i64 = 0x6173_6361;
+
 /// Opens a database to write, and makes it where there is none.
 ///
 /// # Errors
 /// When it cannot be opened, is none, or is of a newer version.
 pub fn open(path: &Path) -> Result<Connection, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("database {}: {error}", path.display());
-    // SQLite gives its other files the rights of this one.
+    // SQLite gives its other files the rights of this one; those of earlier versions could be read by everybody.
+    for end in ["", "-wal", "-shm", ".lock", ".state"] {
+        close_to_others(&with_end(path, end));
+    }
     OpenOptions::new()
         .write(true)
         .create(true)
@@ -83,6 +89,24 @@ pub fn open(path: &Path) -> Result<Connection, String> {
     Ok(connection)
 }
 
+/// A name with something more at its end.
+fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// Takes the rights of everybody from a file; the group keeps what the administrator gave it. A file that is missing, or
+/// another's, is left alone.
+fn close_to_others(path: &Path) {
+    if let Ok(about) = std::fs::symlink_metadata(path) {
+        let mode = about.permissions().mode();
+        if about.is_file() && mode & 0o007 != 0 {
+            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode & !0o007));
+        }
+    }
+}
+
 /// Opens a database to read.
 ///
 /// # Errors
@@ -95,6 +119,23 @@ pub fn open_to_read(path: &Path) -> Result<Connection, String> {
         Ok(connection)
     };
     open().map_err(|error| format!("database {}: {error}", path.display()))
+}
+
+/// Whether a state was written beside it. Copies that are made row by row do not say so.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn has_state(connection: &Connection) -> rusqlite::Result<bool> {
+    let id = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0))?;
+    Ok(id == HAS_STATE)
+}
+
+/// Notes that a state was written beside it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn note_state(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", HAS_STATE)
 }
 
 /// The last tick that is in it.

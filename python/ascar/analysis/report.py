@@ -66,7 +66,8 @@ def commands_for(run: Run, outcome: Outcome) -> Mapping[str, Sequence[str]]:
         return {}
     try:
         chosen = run.space.departures(outcome.recommended)
-        return commands_of(run.study.target, run.space, outcome.recommended, chosen)
+        target, notes = run.study.target, run.origin_notes
+        return commands_of(target, run.space, outcome.recommended, chosen, notes=notes)
     except AscarError as error:
         return {"shell": [f"# not known here: {error.message}", f"ascar export {run.id} --as shell"]}
 

@@ -32,7 +32,6 @@ def adapter(
 
     Exit status: 0 done, 1 something could not be put back, 2 bad input (nothing was touched).
     """
-    import signal
     import sys
 
     from ascar.errors import InputError
@@ -55,8 +54,6 @@ def adapter(
     from ascar.study import tuned_tables
     from ascar.systems import Adopting, open_target
 
-    # A stop by a signal puts everything back, too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     target, table, _ = tuned_tables(study)
     with open_target(target) as system:
         space = space_from_table(table, system.space)

@@ -37,7 +37,8 @@ def export(
         found = find_run(history, run)
         values = configuration_of(found, trial, configuration)
         chosen = found.space.departures(values)
-        lines = list(commands_of(found.study.target, found.space, values, chosen).get(form.value, []))
+        target, notes = found.study.target, found.origin_notes
+        lines = list(commands_of(target, found.space, values, chosen, notes=notes).get(form.value, []))
     if json:
         result = ExportResult(
             run_id=found.id, form=form.value, configuration=values, chosen=tuple(chosen), lines=tuple(lines)

@@ -51,9 +51,11 @@ def interruptible() -> Generator[None]:
     """Turn the first of these signals into KeyboardInterrupt.
 
     The second only says that the clean-up is under way: interrupting that would leave it to the keeper and
-    the journal. The third gives up waiting; the keeper then puts things back by itself.
+    the journal. The third gives up waiting; the keeper then puts things back by itself. In the middle of an
+    import nothing is raised: compiled modules clear whatever is raised while they are made, and the signal
+    would be lost. It waits until the import is over.
     """
-    asks = _Asks(sys.unraisablehook)
+    asks = _Asks(sys.unraisablehook, _imports(sys._getframe()))  # noqa: SLF001 - `inspect` takes long to import
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     sys.unraisablehook = asks.lose
     for number, handler in before.items():
@@ -69,22 +71,27 @@ def interruptible() -> Generator[None]:
 
 
 class _Asks:
-    """Counts the signals, and has those said again that Python could not raise.
+    """Counts the signals, and has those sent again that Python could not raise.
 
     Args:
         hook: the hook for other exceptions that could not be raised.
+        imports: the number of imports that go on while the command begins: of what it is called by.
     """
 
-    def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object]) -> None:
+    def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object], imports: int) -> None:
         self.hook = hook
+        self._imports = imports
         self.repeat = threading.Timer(0.0, lambda: None)
         self._count = 0
         self._number = signal.SIGINT
 
-    def hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def hear(self, number: int, frame: FrameType | None) -> None:
         """A signal has come."""
-        self._count += 1
         self._number = signal.Signals(number)
+        if self._count == 0 and _imports(frame) > self._imports:
+            self._send_again()
+            return
+        self._count += 1
         if self._count == 1 or self._count >= _ASKS_TO_GIVE_UP:
             raise KeyboardInterrupt
         with suppress(RuntimeError):  # it may have come in the middle of another line
@@ -96,8 +103,21 @@ class _Asks:
             self.hook(lost)
             return
         self._count -= 1
+        self._send_again()
+
+    def _send_again(self) -> None:
+        """The same signal, a moment later."""
         main = threading.main_thread().ident
         assert main is not None
         self.repeat = threading.Timer(_REPEAT_S, signal.pthread_kill, (main, self._number))
         self.repeat.daemon = True
         self.repeat.start()
+
+
+def _imports(frame: FrameType | None) -> int:
+    """How many imports a frame is in the middle of."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename == "<frozen importlib._bootstrap>"
+        frame = frame.f_back
+    return count

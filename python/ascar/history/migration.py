@@ -98,6 +98,11 @@ def _checksums(connection: sa.Connection) -> None:
     seal_everything(connection)
 
 
+def _imported_as_column(connection: sa.Connection) -> None:
+    """6 -> 7: where an imported run came from; of earlier imports that is not known."""
+    connection.execute(sa.text("ALTER TABLE run ADD COLUMN imported TEXT"))
+
+
 def _with_present_names(text: str | None) -> str | None:
     return None if text is None else codec.dump(with_present_names(json.loads(text)))
 
@@ -108,5 +113,6 @@ MIGRATIONS: Mapping[int, Callable[[sa.Connection], None]] = {
     3: _runs_of_several_kinds,
     4: _present_names,
     5: _checksums,
+    6: _imported_as_column,
 }
 """From a version to the step that leads to the next one."""

@@ -84,6 +84,7 @@ class Run:
         versions: the versions of the programs that took part.
         started_at: ISO 8601, UTC.
         text: the study file; empty for a search.
+        imported: the file that it was imported from; None where it was made here.
     """
 
     def __init__(
@@ -102,12 +103,23 @@ class Run:
         )
         self._trials = RunTrials(self.id, self._where)
         self.text: str = row.text
+        self.imported: str | None = row.imported
         self._space: str = row.space
         self._objective: str = row.objective
         self._database = database
         self._lock = lock
         self._moment = moment
         self._latest = latest
+
+    @property
+    def origin_notes(self) -> list[str]:
+        """What to read before this run's commands are run by anybody; nothing where it was made here."""
+        if self.imported is None:
+            return []
+        return [
+            f"run {self.id} was imported from {self.imported!r}: its commands and paths are its author's; "
+            "read them before you run them"
+        ]
 
     def __enter__(self) -> Self:
         return self

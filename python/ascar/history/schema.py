@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 metadata = MetaData()
 
@@ -52,6 +52,9 @@ run = Table(
     Column("kind", Text, nullable=False, server_default="study"),
     # Since version 6: of all other columns and of the machine's description; see checksum.py.
     Column("checksum", Text),
+    # Since version 7: the file that the run was imported from; NULL where it was made in this history, or
+    # imported before.
+    Column("imported", Text),
     sqlite_autoincrement=True,
 )
 

@@ -24,7 +24,8 @@ def seal_runs(connection: sa.Connection, ids: Sequence[int]) -> None:
 
 def checksum_of_run(connection: sa.Connection, run_id: int) -> str:
     """The checksum that a run should have."""
-    row: Any = connection.execute(sa.select(_run).where(_run.c.id == run_id)).one()
+    # All columns that there are: in the middle of a migration they are not yet those of the schema.
+    row: Any = connection.execute(sa.text("SELECT * FROM run WHERE id = :id"), {"id": run_id}).one()
     machine = sa.select(_machine.c.description).where(_machine.c.id == row.machine_id)
     return run_checksum(row._mapping, connection.execute(machine).scalar() or "")
 

@@ -425,6 +425,7 @@ class History:
                 row["versions"] = codec.dump(run.versions)
                 row["machine_id"] = _machine_id(connection, run.machine)
                 row["outcome"] = codec.dump(run.outcome) if complete else None
+                row["imported"] = str(path)
                 inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])

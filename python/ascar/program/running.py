@@ -40,7 +40,7 @@ _CHUNK_BYTES = 65_536
 _KILL_S = 5.0
 _KILL_LOOKS_MIN = 20  # a machine that stands still for seconds must not make the first look the last
 _LISTINGS_MAX = 50
-_ENV_START = 47  # in stat, among what follows the program's name; env_end comes next
+_START_TIME = 19  # in stat, among what follows the program's name (proc(5): starttime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,9 @@ def _started(
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise StageFailed(program.stage, f"{_name(program)} cannot be started: {error}") from error
+    begun = 0
     try:
+        begun = _start_time(str(process.pid))
         if workspace.admit is not None:
             workspace.admit(process.pid)
         assert process.stdin is not None
@@ -311,7 +313,7 @@ def _started(
                 process.stdin.close()
         yield process, start_s, said, held_s
     finally:
-        _kill(process, mark)
+        _kill(process, mark, begun)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):
@@ -367,8 +369,8 @@ def _account(program: Program, workspace: Workspace) -> _Account:
     return _Account(entry.pw_uid, entry.pw_gid, [*os.getgrouplist(entry.pw_name, entry.pw_gid)], environment)
 
 
-def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
-    """Kill the program and every process that carries its mark."""
+def _kill(process: subprocess.Popen[bytes], mark: str, begun: int) -> None:
+    """Kill the program, which began at that time of proc(5), and every process that carries its mark."""
     if _ended_without_children(process):
         process.wait()
         return
@@ -379,7 +381,7 @@ def _kill(process: subprocess.Popen[bytes], mark: str) -> None:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGSTOP)
     while True:
-        left, all_known = _marked(mark)
+        left, all_known = _marked(mark, begun)
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -408,8 +410,8 @@ def _ended_without_children(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _marked(mark: str) -> tuple[list[int], bool]:
-    """Ids of the processes that carry a mark and have not ended, and whether all could be looked at.
+def _marked(mark: str, begun: int) -> tuple[list[int], bool]:
+    """Ids of the processes that carry a mark and have not ended, and whether no other may be one.
 
     One that ends before it is looked at may have left a child that was not listed yet: so they are listed
     again until each has been looked at.
@@ -428,7 +430,7 @@ def _marked(mark: str) -> tuple[list[int], bool]:
                 environment = _content(f"/proc/{entry}/environ")
                 if wanted in environment:
                     found.append(int(entry))
-                elif not environment and _becomes_another(entry):
+                elif not environment and _may_become_another(entry, begun):
                     all_known = False
     return found, False
 
@@ -445,19 +447,26 @@ def _content(path: str) -> bytes:
     return b"".join(parts)
 
 
-def _becomes_another(process: str) -> bool:
-    """Whether a process that shows no environment is being given one: it is becoming another program.
+def _may_become_another(process: str, begun: int) -> bool:
+    """Whether a process without an environment may be becoming another program, and began since then.
 
-    While it does, its environment cannot be seen; where it ends (proc(5), stat: env_end) is 0 until then.
-    That holds of what has no program too: the kernel's own threads, and those that have ended.
+    While the kernel gives it a new environment, the old one cannot be seen. Where the new one begins and ends
+    (proc(5), stat: env_start, env_end) is then 0, or the same, as for a process that really has none.
 
     Raises:
-        OSError: it has no program, or is gone.
+        OSError: it has no program, as the kernel's own threads and those that have ended, or is gone.
     """
     os.readlink(f"/proc/{process}/exe")  # noqa: PTH115
-    facts = _content(f"/proc/{process}/stat").rpartition(b")")[2].split()
-    start, end = facts[_ENV_START : _ENV_START + 2]
-    return end == b"0" or start != end
+    return _start_time(process) >= begun
+
+
+def _start_time(process: str) -> int:
+    """When a process began, in the kernel's clock ticks.
+
+    Raises:
+        OSError: it is gone.
+    """
+    return int(_content(f"/proc/{process}/stat").rpartition(b")")[2].split()[_START_TIME])
 
 
 def _name(program: Program) -> str:

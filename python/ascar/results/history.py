@@ -84,6 +84,7 @@ class HistoryShowResult(
         state: the state of the run.
         objective: the objective of the run.
         started_at: the start of the run: ISO 8601, UTC.
+        imported: the file that the run was imported from; null if it was made in this history.
         versions: the versions of ascar and of the programs that it used.
         machine: the description of the machine.
         outcome: the outcome of a study's run; null for another kind.
@@ -106,6 +107,7 @@ class HistoryShowResult(
     search: SharpSearchResult | None
     learning: SharpLearnResult | None
     trials: tuple[Trial, ...]
+    imported: str | None = None
 
 
 class HistoryParetoResult(

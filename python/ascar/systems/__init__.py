@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 from ascar.extension import load
+from ascar.quoting import comment
 from ascar.space import ChangeCost
 from ascar.systems.catalogue import check_known
 from ascar.systems.placement import Placement
 from ascar.systems.starter import Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from types import TracebackType
 
     from ascar.catalogues import KernelSetting
@@ -341,7 +342,12 @@ def open_target(options: Mapping[str, Any]) -> Target:
 
 
 def commands_of(
-    options: Mapping[str, Any], space: Space, configuration: Configuration, chosen: Collection[str]
+    options: Mapping[str, Any],
+    space: Space,
+    configuration: Configuration,
+    chosen: Collection[str],
+    *,
+    notes: Iterable[str] = (),
 ) -> Mapping[str, list[str]]:
     """How an administrator would put a configuration of a study in force; see `System.commands`.
 
@@ -350,6 +356,7 @@ def commands_of(
         space: the study's space.
         configuration: the configuration to put in force.
         chosen: the parameters to speak of.
+        notes: comments in front of a shell's lines, where there are any.
 
     Raises:
         StudyError: unknown kind, or a key of the table is wrong.
@@ -360,7 +367,10 @@ def commands_of(
     system = open_target(options)
     if isinstance(system, Adopting):
         system.adopt(space)
-    return system.commands(configuration, chosen)
+    commands = dict(system.commands(configuration, chosen))
+    if shell := commands.get("shell"):
+        commands["shell"] = [*map(comment, notes), *shell]
+    return commands
 
 
 def system_of(options: Mapping[str, Any]) -> type[System]:

@@ -5,6 +5,7 @@ Numbers are let through where the system takes numbers: a machine's own value ma
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,7 +50,8 @@ class KnownParameter:
         if isinstance(value, (bool, str)):
             is_word = self.words and isinstance(value, str) and _WORD.fullmatch(value) is not None
             return is_word or any(value == one and type(value) is type(one) for one in self.choices)
-        return self.numbers
+        is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+        return self.numbers and is_number
 
 
 def catalogue_of(parameters: Iterable[Parameter]) -> dict[str, KnownParameter]:

@@ -51,7 +51,7 @@ def ascar_kill(system):
     return kill
 
 
-@pytest.mark.parametrize("damage", ["truncated", "empty", "missing", "flipped"])
+@pytest.mark.parametrize("damage", ["truncated", "empty", "missing", "flipped", "both missing"])
 def test_a_state_that_cannot_be_read_means_killed(system, damage):
     bus = system.bus()
     interface = system.interface(KNOBS)
@@ -63,9 +63,11 @@ def test_a_state_that_cannot_be_read_means_killed(system, damage):
     assert [path.name for path in states] == ["replay.sqlite.state.0", "replay.sqlite.state.1"]
     for path in states:
         content = path.read_bytes()
-        if damage == "missing":
+        if "missing" in damage:
             path.unlink()
-            break
+            if damage == "missing":
+                break
+            continue
         flipped = bytes([content[0], content[1] ^ 4]) + content[2:]
         path.write_bytes({"truncated": content[:-9], "empty": b"", "flipped": flipped}[damage])
     system.interface(KNOBS)
@@ -99,6 +101,20 @@ def test_files_of_a_session_are_its_owners_alone(system):
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in system.folder.glob("replay.sqlite*")}
     assert {"replay.sqlite", "replay.sqlite-wal", "replay.sqlite.state.0"} <= set(found)
     assert set(found.values()) == {0o600}, found
+
+
+def test_a_database_that_everybody_could_read_is_closed_to_others_and_stays_open_to_its_group(system):
+    bus = system.bus()
+    interface = system.interface(KNOBS)
+    bus.json("ticks")
+    interface.kill()
+    interface.wait(60)
+    files = [system.folder / f"replay.sqlite{end}" for end in ("", "-wal", "-shm")]
+    for path in files:
+        path.chmod(0o644)
+    system.interface(KNOBS)
+    system.bus().json("ticks")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in files] == [0o640] * 3
 
 
 def test_a_collector_that_blocks_freezes_neither_ticks_nor_the_kill(system, sysctl, until, ascar_kill):

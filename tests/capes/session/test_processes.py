@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import stat
 import sys
 import time
 
@@ -13,7 +14,7 @@ import pytest
 from ascar.capes.session.best_setting import Record
 from ascar.capes.session.folder import Folder, Running, find_folder
 from ascar.capes.session.load import BackgroundLoad, ReadingsFile
-from ascar.capes.session.processes import ManagedProcess, RestartPolicy
+from ascar.capes.session.processes import ManagedProcess, RestartPolicy, private_log
 from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.results.measurement import Series
 from ascar.workloads.command import Command
@@ -63,6 +64,17 @@ def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_give
             part.watch()
             time.sleep(0.005)
     part.end(1)
+
+
+def test_a_log_that_everybody_could_read_is_closed_to_others_and_stays_open_to_its_group(tmp_path):
+    log = tmp_path / "agent.log"
+    for before, after in ((None, 0o600), (0o644, 0o640), (0o600, 0o600)):
+        if before is not None:
+            log.chmod(before)
+        with private_log(log) as file:
+            file.write(b"a line\n")
+        assert stat.S_IMODE(log.stat().st_mode) == after
+    assert log.read_text() == "a line\n" * 3
 
 
 def test_a_load_that_is_killed_is_begun_anew_and_its_totals_go_on(tmp_path):

@@ -82,6 +82,8 @@ pub enum Job {
         /// More, as JSON.
         detail: String,
     },
+    /// A state was written beside this database.
+    HasState,
     /// Another database from here on.
     Open(PathBuf),
     /// Writes what waits and ends.
@@ -103,6 +105,15 @@ pub enum Report {
     Refused(PathBuf, String),
 }
 
+/// What a database says when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its last tick.
+    pub last: Option<i64>,
+    /// Whether a state was written beside it.
+    pub has_state: bool,
+}
+
 /// The way to the writer.
 #[derive(Debug)]
 pub struct Writer {
@@ -113,14 +124,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens the database and starts. Returns the last tick in it as well.
+    /// Opens the database and starts.
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn start(path: &Path, limits: Limits) -> Result<(Self, Option<i64>), String> {
+    pub fn start(path: &Path, limits: Limits) -> Result<(Self, Opened), String> {
         let store = Store::open(path)?;
-        let last = schema::last_tick(store.connection())
-            .map_err(|error| format!("database {}: {error}", path.display()))?;
+        let look = || -> rusqlite::Result<Opened> {
+            Ok(Opened {
+                last: schema::last_tick(store.connection())?,
+                has_state: schema::has_state(store.connection())?,
+            })
+        };
+        let opened = look().map_err(|error| format!("database {}: {error}", path.display()))?;
         let (jobs, receiver) = sync_channel(JOBS_MAX);
         let (sender, reports) = channel();
         let work = move || Writing::new(store, sender).run(&receiver, limits);
@@ -134,7 +150,7 @@ impl Writer {
                 reports,
                 thread: Some(thread),
             },
-            last,
+            opened,
         ))
     }
 

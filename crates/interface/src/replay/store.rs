@@ -239,6 +239,10 @@ fn write_other(connection: &Connection, job: &Job) -> rusqlite::Result<()> {
             "INSERT INTO audit(tick, unix_s, actor, what, why, detail) VALUES (?, ?, ?, ?, ?, ?)",
             params![tick, crate::clock::unix_s(), actor, what, why, detail],
         )?,
+        Job::HasState => {
+            schema::note_state(connection)?;
+            0
+        }
         Job::Tick(_) | Job::Open(_) | Job::Stop => 0,
     };
     Ok(())

@@ -62,8 +62,8 @@ fn stored(writer: &Writer) -> usize {
 fn what_is_written_is_there_after_a_new_start() {
     let folder = Folder::new("written");
     let path = folder.0.join("r.sqlite");
-    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
-    assert_eq!(last, None);
+    let (mut writer, opened) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!((opened.last, opened.has_state), (None, false));
     writer.send(record(5, 3));
     assert_eq!(stored(&writer), 1);
     // While it is open nobody else may write.
@@ -72,9 +72,10 @@ fn what_is_written_is_there_after_a_new_start() {
             .unwrap_err()
             .contains("another interface")
     );
+    writer.send(Job::HasState);
     writer.stop();
-    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
-    assert_eq!(last, Some(5));
+    let (mut writer, opened) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!((opened.last, opened.has_state), (Some(5), true));
     writer.stop();
     let connection = schema::open_to_read(&path).unwrap();
     let count = |table: &str| -> i64 {
@@ -162,8 +163,8 @@ fn a_database_of_version_1_is_brought_forward_and_workloads_are_kept_as_long_as_
         .execute_batch("DROP TABLE workloads; PRAGMA user_version = 1")
         .unwrap();
     drop(connection);
-    let (mut writer, last) = Writer::start(&path, KEPT).unwrap();
-    assert_eq!(last, Some(1));
+    let (mut writer, opened) = Writer::start(&path, KEPT).unwrap();
+    assert_eq!(opened.last, Some(1));
     for (tick, name) in [(2, Some("a")), (5, None), (7, Some("b"))] {
         writer.send(Job::Workload {
             tick,

@@ -130,6 +130,10 @@ impl Session {
         }
         if self.switch.fault().is_none() {
             Files::beside(&self.config.database).forget_former();
+            // The writer may have a workload's database open already, which has no state of its own.
+            if self.workload.is_none() {
+                self.writer.send(Job::HasState);
+            }
         }
     }
 

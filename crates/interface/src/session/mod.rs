@@ -154,14 +154,14 @@ impl Session {
     /// When the database, a rule or the address for Prometheus is wrong.
     pub fn new(config: Config, stopped: fn() -> bool) -> Result<Self, Fault> {
         let checker = Checker::new(&config)?;
-        let (writer, last) = Writer::start(&config.database, config.limits()).map_err(Fault)?;
+        let (writer, opened) = Writer::start(&config.database, config.limits()).map_err(Fault)?;
         let files = Files::beside(&config.database);
         let former = memory::former(&files);
         let is_right = |rest: &Value| memory::parts(rest).is_some();
-        let (slots, recalled) = Slots::open(files, config.mode);
+        let (slots, recalled) = Slots::open(files, config.mode, opened.has_state);
         let (switch, found) = Switch::start(recalled, config.mode, former, is_right);
         let interval = Duration::from_secs_f64(config.interval_s);
-        let clock = Clock::start(interval, last);
+        let clock = Clock::start(interval, opened.last);
         let now = Instant::now();
         let mut ticks = Ticks::default();
         ticks.begin(clock.tick(now) - 1);

@@ -101,8 +101,9 @@ pub struct Slots<D> {
 }
 
 impl<D: Disk> Slots<D> {
-    /// Reads the slots. `mode`: a new start begins in no less careful one.
-    pub fn open(disk: D, mode: Mode) -> (Self, Recalled) {
+    /// Reads the slots. `mode`: a new start begins in no less careful one. `was_written`: somebody remembers that a state
+    /// was written here, so that two missing slots are no first start.
+    pub fn open(disk: D, mode: Mode, was_written: bool) -> (Self, Recalled) {
         let found: Vec<Content> = (0..SLOTS).map(|slot| disk.read(slot)).collect();
         let mut newest: Option<(u64, String)> = None;
         let mut damage = Vec::new();
@@ -115,6 +116,13 @@ impl<D: Disk> Slots<D> {
                     Ok(one) => newest = newest.max(Some(one)),
                 },
             }
+        }
+        if was_written && newest.is_none() && damage.is_empty() {
+            damage.push(format!(
+                "{} and {}: are missing, and were written before",
+                disk.name(0),
+                disk.name(1)
+            ));
         }
         let generation = newest.as_ref().map(|it| it.0);
         // The slot of the generation before must be there, and be of that generation.

@@ -44,7 +44,7 @@ fn empty() -> Memory {
 }
 
 fn open<D: Disk>(disk: D) -> (Slots<D>, Recalled) {
-    Slots::open(disk, Mode::Observe)
+    Slots::open(disk, Mode::Observe, false)
 }
 
 fn draft(text: &str, killed: bool) -> Draft {
@@ -76,6 +76,15 @@ fn the_newest_state_is_recalled() {
         assert_eq!(found.text.as_deref(), Some(expected));
         assert_eq!(found.damage, None);
     }
+}
+
+#[test]
+fn both_slots_missing_are_a_first_start_only_where_none_was_written() {
+    let (mut slots, found) = Slots::open(empty(), Mode::Observe, true);
+    assert!(found.damage.unwrap().contains("are missing"));
+    slots.keep(&draft("a", true)).unwrap();
+    let (_, found) = Slots::open(slots.into_disk(), Mode::Observe, true);
+    assert_eq!((found.text.as_deref(), found.damage), (Some("a"), None));
 }
 
 #[test]

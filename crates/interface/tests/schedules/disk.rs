@@ -65,7 +65,7 @@ pub struct Thread {
 
 impl Thread {
     pub fn start(disk: Contents) -> (Self, Recalled) {
-        let (slots, recalled) = Slots::open(disk, Mode::Automatic);
+        let (slots, recalled) = Slots::open(disk, Mode::Automatic, false);
         let thread = Self {
             slots,
             waiting: None,

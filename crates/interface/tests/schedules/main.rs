@@ -28,7 +28,12 @@
 //!   over a start (4).
 //! - Knobs: the lease never runs out (1); it outlasts the silence ten times (1); an ended lease is still held (1);
 //!   controllers that do not answer keep their lease (1); a beat of a killed session puts nothing back (1, after 97,729).
+//! - Actions, each within 4 s: answers to other orders count (7); an action is told before the rest of its nodes
+//!   has it (7); the silent are not put back (8); an action has no deadline (9); all nodes are told first (10).
+//! - Ticks, likewise: a frame of a closed tick is taken, one is taken into any tick that it names, or a later frame of a
+//!   node does not replace the earlier one (11).
 
+mod actions;
 mod disk;
 mod faults;
 mod node;
@@ -36,18 +41,25 @@ mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use actions::Actions;
 use world::World;
 
 const SCHEDULES: u64 = 20_000;
 const THREADS: u64 = 2;
 
+fn run(seed: u64) {
+    World::new(seed).run();
+    Actions::new(seed).run();
+}
+
 #[test]
-fn in_schedules_of_faults_the_kill_switch_holds() {
+fn in_schedules_of_faults_the_kill_switch_and_actions_hold() {
     if let Ok(seed) = std::env::var("SEED") {
-        return World::new(seed.parse().unwrap()).run();
+        return run(seed.parse().unwrap());
     }
     let first = std::env::var("FIRST_SEED").map_or(0, |seed| seed.parse().unwrap());
-    let end = first + SCHEDULES;
+    let count = std::env::var("SCHEDULES").map_or(SCHEDULES, |count| count.parse().unwrap());
+    let end = first + count;
     let next = AtomicU64::new(first);
     let broken = AtomicU64::new(end);
     let work = || {
@@ -56,7 +68,7 @@ fn in_schedules_of_faults_the_kill_switch_holds() {
             if seed >= broken.load(Ordering::Relaxed) {
                 return;
             }
-            if std::panic::catch_unwind(|| World::new(seed).run()).is_err() {
+            if std::panic::catch_unwind(|| run(seed)).is_err() {
                 broken.fetch_min(seed, Ordering::Relaxed);
             }
         }

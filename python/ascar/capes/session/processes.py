@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import stat
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -180,8 +182,13 @@ class ManagedProcess:
 
 
 def private_log(path: Path) -> IO[bytes]:
-    """A log, opened to add to it, that only its owner may read; one that is there keeps its rights."""
-    return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
+    """A log, opened to add to it, that only its owner may read; one that is there stays open to its group."""
+    log = open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - returned
+    mode = stat.S_IMODE(os.fstat(log.fileno()).st_mode)
+    if mode & stat.S_IRWXO:
+        with contextlib.suppress(PermissionError):  # another's
+            os.fchmod(log.fileno(), mode & ~stat.S_IRWXO)
+    return log
 
 
 def last_words(log: Path) -> str:

@@ -39,6 +39,8 @@ def show(
 
     with History.existing() as history:
         found = find_run(history, run, of_any_kind=True)
+        if found.imported is not None and not json:
+            people().print(f"imported from {found.imported!r}", soft_wrap=True, markup=False)
         if found.kind is not RunKind.STUDY and not json:
             _print_conclusion(people(), found)
             return 0
@@ -81,6 +83,7 @@ def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
         search=conclusion if isinstance(conclusion, SharpSearchResult) else None,
         learning=conclusion if isinstance(conclusion, SharpLearnResult) else None,
         trials=tuple(trials),
+        imported=run.imported,
     )
 
 
