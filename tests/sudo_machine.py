@@ -22,7 +22,9 @@ cd "$1"
 mkdir -p /run/ascar /var/lib/ascar
 mount -t tmpfs none /run/ascar
 mount -t tmpfs -o mode=755 none /var/lib/ascar
-for file in passwd group shadow sudoers.d systemd/system systemd/user; do mount --bind "etc/$file" "/etc/$file"; done
+for file in passwd group shadow sudoers.d systemd/system systemd/user; do
+    mount --bind "etc/$file" "/etc/$file"
+done
 mount --bind page-cluster /proc/sys/vm/page-cluster
 mount --bind /usr/libexec libexec
 mount -t tmpfs -o mode=755 none /usr/libexec

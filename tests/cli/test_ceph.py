@@ -20,7 +20,7 @@ TEXT = """
 [study]
 name = "objects"
 objective = "maximize throughput_ops_per_s"
-budget = "3 min"
+budget = "15 min"
 [target]
 kind = "ceph"
 directory = "PLACE"
