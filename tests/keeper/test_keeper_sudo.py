@@ -151,6 +151,22 @@ def test_a_keeper_that_others_may_write_is_no_way_to_root(machine_with_sudo):
         check_roots_alone(own)
 
 
+@pytest.mark.parametrize("mode", [0o775, 0o757])
+def test_a_directory_of_roots_that_a_group_or_others_may_write_is_no_way_either(machine_with_sudo, mode):
+    machine = machine_with_sudo
+    folder = machine.home.parent / "opt"
+    (folder / "bin").mkdir(parents=True)
+    own = folder / "bin" / "ascard"
+    shutil.copy(find_ascard(), own)
+    machine.allow(f"{own} keeper")
+    check_roots_alone(own)
+    folder.chmod(mode)
+    done = machine.run("sudo", "-n", "--", own, "keeper", fails=True)
+    assert f"{folder} may be written by others than root" in done.stderr
+    with pytest.raises(EnvironmentLacks, match=f"{folder} may be written by others than root"):
+        check_roots_alone(own)
+
+
 @pytest.mark.parametrize(
     "option", ["--user", "--state-dir=/var/lib/other", "--end=2:2:" + "a" * 32, "--wait=2"]
 )

@@ -4,8 +4,12 @@ import json
 import re
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+
+from ascar.capes.session.files import users
+from ascar.messaging import MessageServer
 
 PAGE = Path(__file__).parents[3] / "docs/howto/several-nodes.md"
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
@@ -56,6 +60,35 @@ SUBSCRIBE = {
     "operator": ["_INBOX.operator.a", "_INBOX.operator.>"],
     "viewer": [*TOLD, "_INBOX.viewer.a", "_INBOX.viewer.>"],
 }
+# Of `ascar capes up`, on one machine: its agent is "agent", and the session itself turns phases.
+OWN_USERS = ["agent", "interface", "learner", "session", "operator", "viewer"]
+OWN_SUBJECTS = [*TOLD, *ORDERS, *HEARD, *NOBODYS, "_INBOX.a", *(f"_INBOX.{user}.a" for user in OWN_USERS)]
+OWN_SUBJECTS += [f"{what}.{user}" for what in ("actions", "history") for user in OWN_USERS]
+OWN_SUBJECTS += [f"control.{user}.{op}" for user in OWN_USERS for op in OPS]
+OWN_PUBLISH = {
+    "agent": PUBLISH["agent-node1"],
+    "interface": [
+        *(one for one in PUBLISH["interface"] if not one.startswith("_INBOX")),
+        "_INBOX.a",
+        *(f"_INBOX.{user}.a" for user in OWN_USERS),
+    ],
+    "learner": PUBLISH["learner"],
+    "session": ["session", *(f"control.session.{op}" for op in ("status", "mode", "restore", "set"))],
+    "operator": [one for one in OWN_SUBJECTS if re.fullmatch(r"control\.operator\.[a-z]+", one)],
+    "viewer": PUBLISH["viewer"],
+}
+OWN_SUBSCRIBE = {
+    "agent": SUBSCRIBE["agent-node1"],
+    "interface": [
+        *(one for one in OWN_SUBJECTS if re.fullmatch(r"(agents|control)\.\w+\.\w+", one)),
+        *(one for one in OWN_SUBJECTS if re.fullmatch(r"(actions|history)\.\w+", one)),
+        *("actions.*", "history.*", "control.*.*"),
+    ],
+    "learner": [*TOLD, "_INBOX.learner.a", "_INBOX.learner.>"],
+    "session": [*TOLD, "_INBOX.session.a", "_INBOX.session.>"],
+    "operator": SUBSCRIBE["operator"],
+    "viewer": SUBSCRIBE["viewer"],
+}
 WILD = ["_INBOX.>", ">", "*", "actions.*", "history.*", "control.*.*"]
 WILD += [f"_INBOX.{user}.>" for user in USERS]
 
@@ -99,6 +132,18 @@ def test_each_role_may_do_its_part_and_no_more(secured, user):
     bus = secured.enter(user)
     assert sorted(allowed(bus, "PUB", SUBJECTS)) == sorted(PUBLISH[user])
     assert sorted(allowed(bus, "SUB", [*SUBJECTS, *WILD])) == sorted(SUBSCRIBE[user])
+
+
+@pytest.mark.parametrize("user", OWN_USERS)
+def test_each_part_of_a_session_of_ones_own_may_do_its_part_and_no_more(system, user):
+    with MessageServer(system.folder / "messages", users("test", "node1")) as server:
+        settings = server.settings(user)
+        system.port = urlsplit(settings.url).port
+        bus = system.bus((user, settings.password), ["_INBOX.none"])
+        wild = [">", "*", "_INBOX.>", "actions.*", "history.*", "control.*.*"]
+        wild += [f"_INBOX.{one}.>" for one in OWN_USERS]
+        assert sorted(allowed(bus, "PUB", OWN_SUBJECTS)) == sorted(OWN_PUBLISH[user])
+        assert sorted(allowed(bus, "SUB", [*OWN_SUBJECTS, *wild])) == sorted(OWN_SUBSCRIBE[user])
 
 
 def test_who_asked_is_who_the_server_says_and_the_kill_switch_stays_pulled(secured, until):
