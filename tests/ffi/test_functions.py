@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from ascar import _core
+from elf_file import Elf, faults
 
 pytestmark = pytest.mark.timeout(1800)
+
+
+def test_the_library_is_hardened(prefix):
+    assert faults(Elf((prefix / "lib/libascar.so").read_bytes()), is_program=False) == []
 
 
 def _noise(n, rho=0.0, seed=1):
