@@ -97,6 +97,13 @@ def test_numbers_out_of_range_are_refused_with_the_range() -> None:
 @pytest.mark.parametrize(
     ("words", "status"),
     [
+        (["--version"], 1),
+        (["--help"], 1),
+        (["nonsense"], 2),
+        ([], 2),
+        (["agent", "--help"], 1),
+        (["interface", "--help"], 1),
+        (["interface", "merge", "--help"], 2),
         (["load", "--seconds-"], 2),
         (["keeper", "--seconds-"], 2),
         (["keeper", "--user", "--restore", "--state-dir", "{folder}"], 1),

@@ -49,8 +49,8 @@ def found_in_force(run: Run, configuration: Configuration, place: Place) -> Plac
     check_known(options, run.space, configuration)
     if run.imported is not None and system_of(options).catalogue(options_of(options)) is None:
         raise Refused(
-            f"run {run.id} was imported from {run.imported!r}: the commands in its [target] are its "
-            f"author's, and none is run; read what `ascar export {run.id} --as shell` prints"
+            f"run {run.id} was imported from {run.imported!r}: what its [target] names is its author's, "
+            f"and none of it is run; read what `ascar export {run.id} --as shell` prints"
         )
     found = system_of(options).placement(options_of(options), run.space, configuration, place)
     _refuse_held(found.settings)

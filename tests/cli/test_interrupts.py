@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -84,6 +85,42 @@ def test_a_signal_in_the_middle_of_an_import_interrupts_as_soon_as_it_is_over(tm
 
         assert clears.is_made
         time.sleep(60)
+
+
+def test_the_third_signal_ends_an_import_that_hangs(tmp_path, monkeypatch):
+    (tmp_path / "hangs.py").write_text(
+        "import os, signal, time\n"
+        "for _ in range(3):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(0.05)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    begun_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        import hangs  # noqa: F401  # type: ignore[import-not-found]
+    assert time.monotonic() - begun_s < 30
+
+
+def test_of_several_signals_in_an_import_none_comes_after_the_command(tmp_path, monkeypatch):
+    (tmp_path / "several.py").write_text(
+        "import os, signal\n"
+        "for number in (signal.SIGHUP, signal.SIGTERM):\n"
+        "    os.kill(os.getpid(), number)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    heard: list[int] = []
+    before = {number: signal.signal(number, lambda one, _: heard.append(one)) for number in (1, 15)}
+    try:
+        for _ in range(20):
+            sys.modules.pop("several", None)
+            with suppress(KeyboardInterrupt), interruptible():
+                import several  # noqa: F401  # type: ignore[import-not-found]
+            time.sleep(0.03)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert heard == []
 
 
 def test_a_command_that_is_run_by_an_import_is_interrupted_like_others(tmp_path, monkeypatch):

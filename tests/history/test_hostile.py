@@ -15,6 +15,7 @@ from ascar.catalogues.mariadb import mariadb
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
 from ascar.catalogues.rocksdb import rocksdb
+from ascar.cli.studies import Confirmed, study_of_run
 from ascar.errors import InputError, Refused
 from ascar.history import History
 from ascar.history.record import run_record
@@ -169,8 +170,10 @@ def test_no_command_of_an_imported_run_is_run_and_its_export_says_whose_they_are
         run = history.run(number)
         assert run.imported == str(tmp_path / "run.json")
         for look in (found_in_force, planned, drift_of):
-            with pytest.raises(Refused, match=r"run 1 was imported from .*none is run"):
+            with pytest.raises(Refused, match=r"run 1 was imported from .*none (of it )?is run"):
                 look(run, run.trials()[0].configuration, Place())
+        with pytest.raises(Refused, match=r"run 1 was imported from .*none (of it )?is run"):
+            study_of_run(run, None, Confirmed())
         forms = commands_of(
             run.study.target, run.space, space.validate(best), ["depth"], notes=run.origin_notes
         )

@@ -211,10 +211,10 @@ def test_a_file_that_took_the_images_name_is_left(state, images):
 def test_a_journal_of_a_newer_version_stops_nobody_and_is_kept(state, images, gone):
     journal = journal_of_a_dead_keeper(state, images)
     text = journal.read_text()
-    journal.write_text(text.replace('"schema":3', '"schema":4', 1))
+    journal.write_text(text.replace('"schema":4', '"schema":5', 1))
     with Keeper("older", state_dir=state) as keeper:
         (failed,) = keeper.hello.restored.failed
-        assert "its schema is 4, this ascard knows 1 to 3" in failed
+        assert "its schema is 5, this ascard knows 1 to 4" in failed
     assert restore_all(state_dir=state).failed == (failed,)
     journal.write_text(text)
     assert restore_all(state_dir=state).failed == ()

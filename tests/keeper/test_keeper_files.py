@@ -10,17 +10,17 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import InputError, Refused
+from ascar.errors import InputError, KeeperLost, Refused
 from ascar.systems.keeper import Keeper, restore_all
 from ascar.systems.keeper_process import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 FIRST = "first\n"
 CLIENT = """
@@ -116,6 +116,28 @@ def test_a_journal_of_the_version_before_is_restored(file: Path, state: Path) ->
     assert restored(state)["restored"] == [f"file {file}"]
     assert file.read_text() == FIRST
     assert journals(state) == []
+
+
+@pytest.mark.skipif(not Path("/etc/machine-id").exists(), reason="this machine has no machine-id(5)")
+def test_a_journal_of_another_machine_is_left_until_it_is_asked_for(
+    keeper_of: Callable[..., Keeper], file: Path, state: Path
+) -> None:
+    """A home may be shared by several machines, and locks may be each machine's own."""
+    keeper = keeper_of().start()
+    keeper.file_replace(file, b"second\n")
+    os.kill(keeper.pid, signal.SIGKILL)
+    with pytest.raises(KeeperLost):
+        keeper.status()
+    (journal,) = state.glob("*.jsonl")
+    here = Path("/etc/machine-id").read_text().strip()
+    assert f'"machine":"{here}"' in journal.read_text()
+    journal.write_text(journal.read_text().replace(here, "0" * 31 + "1"))
+    assert restored(state)["restored"] == []
+    with keeper_of() as another:
+        assert another.hello.restored.restored == ()
+    assert file.read_text() == "second\n"
+    assert restored(state, "--all")["restored"] == [f"file {file}"]
+    assert file.read_text() == FIRST
 
 
 def test_a_command_can_be_taken_back(keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path) -> None:

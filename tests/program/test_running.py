@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -123,10 +124,21 @@ def test_children_that_outlive_the_program_are_killed_and_do_not_delay_its_end(p
     assert not alive(int(b"".join(heard)))
 
 
+def test_a_child_that_really_has_no_environment_delays_the_end_by_little(place):
+    start_s = time.monotonic()
+    heard: list[bytes] = []
+    command = "env -i sleep 6 & echo $!; exit 0"
+    assert run_program(shell(command), place, lambda chunk, _: heard.append(chunk)).status == 0
+    seconds = time.monotonic() - start_s
+    with suppress(ProcessLookupError):
+        os.kill(int(b"".join(heard)), signal.SIGKILL)
+    assert seconds < 4.5
+
+
 def test_children_are_looked_for_only_after_a_program_that_can_have_some(place, monkeypatch):
     looks = []
     marked = running._marked
-    monkeypatch.setattr(running, "_marked", lambda mark, begun: looks.append(mark) or marked(mark, begun))
+    monkeypatch.setattr(running, "_marked", lambda mark, unseen: looks.append(mark) or marked(mark, unseen))
 
     def looked(script):
         looks.clear()

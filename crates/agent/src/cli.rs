@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ascar_arguments::{Arguments, Mistake, Word};
+use ascar_arguments::{Arguments, Mistake, Word, show};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 use serde_json::json;
@@ -83,8 +83,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Err(Mistake(text)) => return say(Fault(text), 2),
     };
     if arguments.help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
+        return told(HELP).map_or_else(|fault| say(fault, 1), |()| ExitCode::SUCCESS);
     }
     let read = arguments
         .config
@@ -157,6 +156,12 @@ fn once(config: &Config) -> Result<(), Fault> {
         .zip(sample.values())
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
-    println!("{}", json!({"node": config.node, "indicators": values}));
-    Ok(())
+    told(&format!(
+        "{}\n",
+        json!({"node": config.node, "indicators": values})
+    ))
+}
+
+pub(crate) fn told(text: &str) -> Result<(), Fault> {
+    show(text).map_err(|Mistake(text)| Fault(text))
 }

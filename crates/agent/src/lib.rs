@@ -8,7 +8,7 @@
 //! after a [`starter`] that keeps the rights which the agent gives up.
 
 // A line that cannot be written must not end a daemon.
-#![deny(clippy::print_stderr)]
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cli;
 pub mod clock;

@@ -3,10 +3,13 @@
 //! `lexopt` splits the words; the help text lists the options. An option is known exactly if a line of the help
 //! describes it, so help and parser cannot differ. A mistake is one line: the option, its value, what is allowed.
 
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod options;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -23,6 +26,20 @@ impl fmt::Display for Mistake {
 }
 
 impl std::error::Error for Mistake {}
+
+/// Writes what was asked for to standard output, where `println!` would panic on a full disk.
+///
+/// # Errors
+/// When it cannot be written. A reader who has seen enough (`| head`) is none.
+pub fn show(text: &str) -> Result<(), Mistake> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Mistake(format!("write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// One word of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,15 @@
 //! `ascard`: the node binary. Arguments -> subcommand; each subcommand is a crate behind a Cargo feature.
 
+// A line that cannot be written is no reason to panic.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+use std::fmt::Display;
 use std::process::ExitCode;
 
-use ascar_arguments::{Arguments, Mistake, Word};
+use ascar_arguments::{Arguments, Mistake, Word, show};
+use ascar_log::Log;
+
+const LOG: Log = Log::of("ascard");
 
 const HELP: &str = "\
 The parts of ascar that run on a node.
@@ -50,28 +57,35 @@ fn main() -> ExitCode {
             }
         }
         Ok(Some(Word::Option("--version"))) => {
-            println!("ascard {}", env!("CARGO_PKG_VERSION"));
-            ExitCode::SUCCESS
+            told(concat!("ascard ", env!("CARGO_PKG_VERSION"), "\n"))
         }
-        Ok(Some(Word::Option(_))) => {
-            print!("{HELP}");
-            ExitCode::SUCCESS
-        }
+        Ok(Some(Word::Option(_))) => told(HELP),
         Ok(None) => {
-            eprint!("{HELP}");
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), HELP.as_bytes());
             ExitCode::from(2)
         }
         Err(mistake) => refused(&mistake),
     }
 }
 
-fn refused(mistake: &Mistake) -> ExitCode {
-    eprintln!("ascard: {mistake}");
+fn told(text: &str) -> ExitCode {
+    match show(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(mistake) => {
+            LOG.line(mistake);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refused(mistake: &dyn Display) -> ExitCode {
+    LOG.line(mistake);
     ExitCode::from(2)
 }
 
 #[cfg(not(all(feature = "agent", feature = "interface")))]
 fn not_built(command: &str) -> ExitCode {
-    eprintln!("ascard: {command}: this ascard was built without it: run `make online`");
-    ExitCode::from(2)
+    refused(&format_args!(
+        "{command}: this ascard was built without it: run `make online`"
+    ))
 }

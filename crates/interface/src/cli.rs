@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ascar_arguments::{Arguments, Mistake, Word};
+use ascar_arguments::{Arguments, Mistake, Word, show};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, ending};
 
@@ -100,8 +100,7 @@ fn run_merge(words: impl Iterator<Item = OsString>) -> Result<(), Fault> {
         into,
     } = parse_merge(words).map_err(|Mistake(text)| Fault(text))?;
     if help {
-        print!("{MERGE_HELP}");
-        return Ok(());
+        return told(MERGE_HELP);
     }
     let into = into.ok_or_else(|| Fault("--into: is missing: name the new database".to_owned()))?;
     for one in merge(&sources, &into).map_err(Fault)? {
@@ -109,9 +108,17 @@ fn run_merge(words: impl Iterator<Item = OsString>) -> Result<(), Fault> {
             0 => String::new(),
             later_by => format!(", {later_by} later"),
         };
-        println!("{}: {} ticks{moved}", one.source.display(), one.ticks);
+        told(&format!(
+            "{}: {} ticks{moved}\n",
+            one.source.display(),
+            one.ticks
+        ))?;
     }
     Ok(())
+}
+
+fn told(text: &str) -> Result<(), Fault> {
+    show(text).map_err(|Mistake(text)| Fault(text))
 }
 
 /// Runs the subcommand. Exit status: 0 ended as told, 1 the work failed, 2 bad arguments, file or database.
@@ -136,8 +143,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Err(Mistake(text)) => return say(Fault(text), 2),
     };
     if help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
+        return told(HELP).map_or_else(|fault| say(fault, 1), |()| ExitCode::SUCCESS);
     }
     let read = path
         .ok_or_else(|| Fault("--config: is missing: see `ascard interface --help`".to_owned()))

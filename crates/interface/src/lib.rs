@@ -9,7 +9,7 @@
 //! schedulers, `status` what they see; [`pieces`] cuts what is too long for a message; [`session`] is the loop; [`cli`] starts it.
 
 // A line that cannot be written must not end a daemon.
-#![deny(clippy::print_stderr)]
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod checker;
 pub mod cli;

@@ -1,6 +1,7 @@
 //! The replay database's form, in SQLite.
 
 use std::fs::{OpenOptions, Permissions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -99,11 +100,18 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 /// Takes the rights of everybody from a file; the group keeps what the administrator gave it. A file that is missing, or
 /// another's, is left alone.
 fn close_to_others(path: &Path) {
-    if let Ok(about) = std::fs::symlink_metadata(path) {
-        let mode = about.permissions().mode();
-        if about.is_file() && mode & 0o007 != 0 {
-            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode & !0o007));
-        }
+    // A link is not followed. To close a file that was really opened would take SQLite's locks from this process.
+    let open = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+        .open(path);
+    let Ok((file, about)) = open.and_then(|file| file.metadata().map(|about| (file, about))) else {
+        return;
+    };
+    let mode = about.permissions().mode();
+    if about.is_file() && mode & 0o007 != 0 {
+        let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let _ = std::fs::set_permissions(same, Permissions::from_mode(mode & !0o007));
     }
 }
 

@@ -116,7 +116,10 @@ pub fn confirm(directory: &Path, owner: &str) -> Result<usize> {
         return Err(nothing());
     }
     let alone = Alone::wait(directory)?;
-    for stale in journal::stale(directory, &alone)?.into_iter().flatten() {
+    for stale in journal::stale(directory, &alone, false)?
+        .into_iter()
+        .flatten()
+    {
         let mut journal = stale.journal;
         let Standing::Unconfirmed(unconfirmed) = stale.standing else {
             continue;

@@ -28,6 +28,13 @@ pub fn boot_id() -> String {
         .unwrap_or_default()
 }
 
+/// The machine's own (machine-id(5)), the same after each boot; none where it has none.
+pub fn machine_id() -> Option<String> {
+    let text = std::fs::read_to_string("/etc/machine-id").ok()?;
+    let id = text.trim();
+    (id.len() == 32 && id.bytes().all(|it| it.is_ascii_hexdigit())).then(|| id.to_owned())
+}
+
 /// Looks at the machine.
 pub fn capabilities() -> Capabilities {
     let mounted = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();

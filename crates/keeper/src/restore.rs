@@ -138,7 +138,7 @@ pub fn restore_stale(directory: &Path, scope: Scope) -> Result<Report> {
         return Ok(report);
     }
     let alone = Alone::wait(directory)?;
-    for stale in journal::stale(directory, &alone)? {
+    for stale in journal::stale(directory, &alone, scope == Scope::Everything)? {
         match stale {
             Ok(mut stale) if scope.covers(&stale) => {
                 let restored = restore(&mut stale.journal);

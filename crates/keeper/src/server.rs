@@ -49,6 +49,7 @@ pub fn serve(state_directory: &Path, hold: bool, user: bool) -> Result<Report> {
         pid: std::process::id(),
         uid: invoker.uid,
         started_unix_s: started.as_secs(),
+        machine: kernel::machine_id().filter(|_| user),
     };
     let journal = Arc::new(Mutex::new(Journal::new(state_directory, header)));
     let interrupt = Arc::new(Interrupt::new()?);
@@ -327,6 +328,7 @@ mod tests {
             pid: 0,
             uid: 0,
             started_unix_s: 0,
+            machine: None,
         };
         let journal = Mutex::new(Journal::new(Path::new("/nowhere"), header));
         let held = journal.lock().unwrap();

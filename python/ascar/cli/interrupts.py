@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -53,7 +55,7 @@ def interruptible() -> Generator[None]:
     The second only says that the clean-up is under way: interrupting that would leave it to the keeper and
     the journal. The third gives up waiting; the keeper then puts things back by itself. In the middle of an
     import nothing is raised: compiled modules clear whatever is raised while they are made, and the signal
-    would be lost. It waits until the import is over.
+    would be lost. It waits until the import is over, or the third comes.
     """
     asks = _Asks(sys.unraisablehook, _imports(sys._getframe()))  # noqa: SLF001 - `inspect` takes long to import
     before = {number: signal.getsignal(number) for number in _SIGNALS}
@@ -64,14 +66,14 @@ def interruptible() -> Generator[None]:
     try:
         yield
     finally:
-        asks.repeat.cancel()
+        asks.end()
         for number, handler in before.items():
             signal.signal(number, handler)
         sys.unraisablehook = asks.hook
 
 
 class _Asks:
-    """Counts the signals, and has those sent again that Python could not raise.
+    """Counts the signals, and has the first sent again while Python could not raise it.
 
     Args:
         hook: the hook for other exceptions that could not be raised.
@@ -81,37 +83,57 @@ class _Asks:
     def __init__(self, hook: Callable[[sys.UnraisableHookArgs], object], imports: int) -> None:
         self.hook = hook
         self._imports = imports
-        self.repeat = threading.Timer(0.0, lambda: None)
         self._count = 0
-        self._number = signal.SIGINT
+        self._number: int = signal.SIGINT
+        self._is_raised = False
+        # One waits to be sent again; the next that is heard is that one; none matters any more.
+        self._is_waiting = self._is_again = self._is_over = False
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """A signal has come."""
-        self._number = signal.Signals(number)
-        if self._count == 0 and _imports(frame) > self._imports:
-            self._send_again()
+        is_again, self._is_again = self._is_again, False
+        if is_again and self._is_over:
             return
-        self._count += 1
-        if self._count == 1 or self._count >= _ASKS_TO_GIVE_UP:
+        self._number = number
+        self._count += not is_again
+        if self._count >= _ASKS_TO_GIVE_UP and not is_again:
             raise KeyboardInterrupt
-        with suppress(RuntimeError):  # it may have come in the middle of another line
-            say("putting everything back; press ^C again to leave that to the keeper")
+        if self._is_raised:
+            with suppress(RuntimeError):  # it may have come in the middle of another line
+                say("putting everything back; press ^C again to leave that to the keeper")
+        elif _imports(frame) > self._imports:
+            self._send_again()
+        else:
+            self._is_raised = True
+            raise KeyboardInterrupt
 
     def lose(self, lost: sys.UnraisableHookArgs) -> None:
         """An exception in a `__del__` or a weak reference's callback, where nobody can catch it."""
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             self.hook(lost)
             return
-        self._count -= 1
+        self._is_raised = False
         self._send_again()
 
+    def end(self) -> None:
+        """See that no signal comes later that has come already."""
+        self._is_over = True
+        while self._is_waiting:
+            time.sleep(_REPEAT_S / 4)
+
     def _send_again(self) -> None:
-        """The same signal, a moment later."""
+        if not self._is_waiting:
+            self._is_waiting = True
+            # Not by `threading`, which takes locks: the handler may have interrupted whoever holds them.
+            _thread.start_new_thread(self._send, ())
+
+    def _send(self) -> None:
         main = threading.main_thread().ident
         assert main is not None
-        self.repeat = threading.Timer(_REPEAT_S, signal.pthread_kill, (main, self._number))
-        self.repeat.daemon = True
-        self.repeat.start()
+        time.sleep(_REPEAT_S)
+        self._is_again = True
+        signal.pthread_kill(main, self._number)
+        self._is_waiting = False
 
 
 def _imports(frame: FrameType | None) -> int:

@@ -425,7 +425,7 @@ class History:
                 row["versions"] = codec.dump(run.versions)
                 row["machine_id"] = _machine_id(connection, run.machine)
                 row["outcome"] = codec.dump(run.outcome) if complete else None
-                row["imported"] = str(path)
+                row["imported"] = os.path.abspath(path)  # noqa: PTH100 - a link stays one
                 inserted = connection.execute(_run.insert().values(**row)).inserted_primary_key
                 assert inserted is not None
                 ids.append(inserted[0])

@@ -40,7 +40,8 @@ _CHUNK_BYTES = 65_536
 _KILL_S = 5.0
 _KILL_LOOKS_MIN = 20  # a machine that stands still for seconds must not make the first look the last
 _LISTINGS_MAX = 50
-_START_TIME = 19  # in stat, among what follows the program's name (proc(5): starttime)
+_START_TIME, _ENV_START = 19, 47  # in stat, among what follows the program's name; env_end comes next
+_NO_ENVIRONMENT_S = 1.0  # longer than a process waits for its turn in the middle of exec
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def _started(
         raise StageFailed(program.stage, f"{_name(program)} cannot be started: {error}") from error
     begun = 0
     try:
-        begun = _start_time(str(process.pid))
+        begun = int(_facts(str(process.pid))[_START_TIME])
         if workspace.admit is not None:
             workspace.admit(process.pid)
         assert process.stdin is not None
@@ -375,13 +376,13 @@ def _kill(process: subprocess.Popen[bytes], mark: str, begun: int) -> None:
         process.wait()
         return
     deadline_s = time.monotonic() + _KILL_S
-    looks = 0
+    looks, unseen = 0, _Unseen(begun)
     if process.poll() is None:
         # Stopped first, so that it cannot start more children while its children are looked for.
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGSTOP)
     while True:
-        left, all_known = _marked(mark, begun)
+        left, all_known = _marked(mark, unseen)
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -410,7 +411,7 @@ def _ended_without_children(process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def _marked(mark: str, begun: int) -> tuple[list[int], bool]:
+def _marked(mark: str, unseen: _Unseen) -> tuple[list[int], bool]:
     """Ids of the processes that carry a mark and have not ended, and whether no other may be one.
 
     One that ends before it is looked at may have left a child that was not listed yet: so they are listed
@@ -430,7 +431,7 @@ def _marked(mark: str, begun: int) -> tuple[list[int], bool]:
                 environment = _content(f"/proc/{entry}/environ")
                 if wanted in environment:
                     found.append(int(entry))
-                elif not environment and _may_become_another(entry, begun):
+                elif not environment and unseen.may_be_child(entry):
                     all_known = False
     return found, False
 
@@ -447,26 +448,47 @@ def _content(path: str) -> bytes:
     return b"".join(parts)
 
 
-def _may_become_another(process: str, begun: int) -> bool:
-    """Whether a process without an environment may be becoming another program, and began since then.
+class _Unseen:
+    """Processes whose environment cannot be seen, from look to look.
 
-    While the kernel gives it a new environment, the old one cannot be seen. Where the new one begins and ends
-    (proc(5), stat: env_start, env_end) is then 0, or the same, as for a process that really has none.
+    While the kernel gives a process a new environment, the old one cannot be seen. Where the new one begins
+    and ends (proc(5), stat: env_start, env_end) is then 0, or the same, as for a process that has none. Each
+    program has its own elsewhere: so one that stays as it is has none.
+
+    Args:
+        begun: the start time of the program that is looked for: what began earlier is none of its children.
+    """
+
+    def __init__(self, begun: int) -> None:
+        self._begun = begun
+        self._places: dict[str, tuple[bytes, float]] = {}
+
+    def may_be_child(self, process: str) -> bool:
+        """Whether a process without an environment may be becoming another program.
+
+        Raises:
+            OSError: it has no program, as the kernel's own threads and those that have ended, or is gone.
+        """
+        os.readlink(f"/proc/{process}/exe")  # noqa: PTH115
+        facts = _facts(process)
+        if int(facts[_START_TIME]) < self._begun:
+            return False
+        start, end = facts[_ENV_START : _ENV_START + 2]
+        now_s = time.monotonic()
+        place, since_s = self._places.get(process, (b"", now_s))
+        if start != end or end in {b"0", b""} or place != start:
+            self._places[process] = (start, now_s)
+            return True
+        return now_s - since_s < _NO_ENVIRONMENT_S
+
+
+def _facts(process: str) -> list[bytes]:
+    """What /proc/PID/stat says behind the program's name (proc(5)).
 
     Raises:
-        OSError: it has no program, as the kernel's own threads and those that have ended, or is gone.
+        OSError: the process is gone.
     """
-    os.readlink(f"/proc/{process}/exe")  # noqa: PTH115
-    return _start_time(process) >= begun
-
-
-def _start_time(process: str) -> int:
-    """When a process began, in the kernel's clock ticks.
-
-    Raises:
-        OSError: it is gone.
-    """
-    return int(_content(f"/proc/{process}/stat").rpartition(b")")[2].split()[_START_TIME])
+    return _content(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 
 def _name(program: Program) -> str:

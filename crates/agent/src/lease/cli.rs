@@ -7,6 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use ascar_arguments::{Arguments, Mistake, Word};
+
+use crate::cli::told;
 use ascar_messaging::Fault;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
@@ -70,8 +72,7 @@ fn parse(words: impl Iterator<Item = OsString>) -> Result<Options, Mistake> {
 pub fn run(words: impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
     let options = parse(words).map_err(|Mistake(text)| Fault(text))?;
     if options.help {
-        print!("{HELP}");
-        return Ok(ExitCode::SUCCESS);
+        return told(HELP).map(|()| ExitCode::SUCCESS);
     }
     let memory = options
         .memory

@@ -82,8 +82,8 @@ pub enum Job {
         /// More, as JSON.
         detail: String,
     },
-    /// A state was written beside this database.
-    HasState,
+    /// A state was written beside this database; it does not concern another that is open by then.
+    HasState(PathBuf),
     /// Another database from here on.
     Open(PathBuf),
     /// Writes what waits and ends.

@@ -239,7 +239,7 @@ fn write_other(connection: &Connection, job: &Job) -> rusqlite::Result<()> {
             "INSERT INTO audit(tick, unix_s, actor, what, why, detail) VALUES (?, ?, ?, ?, ?, ?)",
             params![tick, crate::clock::unix_s(), actor, what, why, detail],
         )?,
-        Job::HasState => {
+        Job::HasState(_) => {
             schema::note_state(connection)?;
             0
         }

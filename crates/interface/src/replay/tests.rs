@@ -72,7 +72,8 @@ fn what_is_written_is_there_after_a_new_start() {
             .unwrap_err()
             .contains("another interface")
     );
-    writer.send(Job::HasState);
+    writer.send(Job::HasState(folder.0.join("another")));
+    writer.send(Job::HasState(path.clone()));
     writer.stop();
     let (mut writer, opened) = Writer::start(&path, KEPT).unwrap();
     assert_eq!((opened.last, opened.has_state), (Some(5), true));

@@ -82,6 +82,7 @@ impl Writing {
                     asked.database = Some(path);
                     break;
                 }
+                Job::HasState(path) if path != self.store.path() => {}
                 job => self.waiting.push_back(job),
             }
             next = jobs.try_recv().ok();

@@ -63,6 +63,9 @@ impl Session {
         }
         // It is tried again.
         self.unsaved |= self.switch.fault().is_some();
+        if before.is_some() && self.switch.fault().is_none() {
+            self.note_state();
+        }
         if let Some((_, orders)) = self.held.take_if(|it| it.0 <= number) {
             self.send_orders(orders);
         }
@@ -79,6 +82,15 @@ impl Session {
         }
         for one in ended {
             self.answer(one);
+        }
+    }
+
+    /// Has the session's own database note that it has a state: without one it is then no first start. While a
+    /// workload's is open instead, this waits until the session goes back to its own.
+    pub(super) fn note_state(&mut self) {
+        if self.switch.fault().is_none() {
+            self.writer
+                .send(Job::HasState(self.config.database.clone()));
         }
     }
 
@@ -130,10 +142,7 @@ impl Session {
         }
         if self.switch.fault().is_none() {
             Files::beside(&self.config.database).forget_former();
-            // The writer may have a workload's database open already, which has no state of its own.
-            if self.workload.is_none() {
-                self.writer.send(Job::HasState);
-            }
+            self.note_state();
         }
     }
 

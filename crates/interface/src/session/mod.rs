@@ -295,6 +295,7 @@ impl Session {
                 }
                 Report::Opened(path, last) => {
                     self.database = path;
+                    self.note_state();
                     if last.is_some_and(|last| last >= self.tick()) {
                         self.clock =
                             Clock::start(Duration::from_secs_f64(self.config.interval_s), last);

@@ -35,9 +35,9 @@ enum Event {
 /// A node with one knob.
 #[derive(Debug, Default)]
 struct Node {
-    value: Option<Value>,
-    /// Orders that it has carried out.
+    /// Orders that it has carried out, or refused.
     done: BTreeSet<String>,
+    refused: BTreeSet<String>,
     skew: i64,
     silent_until: u64,
     /// A connection keeps its order.
@@ -51,6 +51,8 @@ struct Flight {
     told: BTreeSet<usize>,
     first_max: usize,
     begun: i64,
+    /// The last answer of the first nodes came in this tick.
+    heard: i64,
 }
 
 pub struct Actions {
@@ -124,6 +126,13 @@ impl Actions {
                 self.close();
             }
             let (orders, ended) = self.relay.tick(tick + 1);
+            if let (Some(flight), false) = (&self.flight, orders.is_empty()) {
+                let rested = tick + 1 - flight.heard;
+                assert!(
+                    rested >= self.rollout.ticks as i64,
+                    "rule 10: {rested} ticks of rest: {flight:?}"
+                );
+            }
             self.send_orders(orders);
             self.finish(ended);
             self.check_time(tick + 1);
@@ -183,7 +192,7 @@ impl Actions {
         self.serial += 1;
         let value = json!(self.serial);
         let count = self.nodes.len();
-        let is_for = |it: &usize| *it == self.serial as usize % count || it % 2 == 0;
+        let is_for = |it: &usize| *it == self.serial as usize % count || it.is_multiple_of(2);
         let targets: BTreeSet<usize> = (0..count).filter(is_for).collect();
         let action: Action =
             serde_json::from_value(json!({"id": format!("a{}", self.serial), "set": {"x": value}}))
@@ -204,6 +213,7 @@ impl Actions {
             targets,
             told: BTreeSet::new(),
             begun: tick,
+            heard: tick,
         });
         let current = BTreeMap::from([("x".to_owned(), self.current.clone())]);
         let orders = self.relay.begin(action, orders, &current, tick, at_once);
@@ -217,7 +227,15 @@ impl Actions {
         match event {
             Event::Order(node, order) => self.obey(node, order),
             Event::Answer(node, id, answer) => {
-                let ended = self.relay.answered(&node.to_string(), &id, answer, tick);
+                let name = node.to_string();
+                if let Some(flight) = self
+                    .flight
+                    .as_mut()
+                    .filter(|_| self.relay.awaits(&name, &id))
+                {
+                    flight.heard = tick;
+                }
+                let ended = self.relay.answered(&name, &id, answer, tick);
                 self.finish(ended);
             }
             Event::Frame(node, named) => self.take(node, named, tick),
@@ -232,9 +250,9 @@ impl Actions {
             return self.after(wait, Event::Order(node, order));
         }
         let answer = if self.random.unit() < 0.05 {
+            it.refused.insert(order.id.clone());
             Err("no".to_owned())
         } else {
-            it.value = order.set.get("x").cloned();
             it.done.insert(order.id.clone());
             Ok(order.set)
         };
@@ -250,10 +268,12 @@ impl Actions {
         let Some(end) = end else { return };
         let flight = self.flight.take().expect("one is on its way");
         assert!(self.relay.busy().is_none());
-        let has = |node: &usize, id: &str| {
+        let is_among = |orders: &BTreeSet<String>, id: &str| {
             let stages = [format!("{id}/0"), format!("{id}/1")];
-            stages.iter().any(|it| self.nodes[*node].done.contains(it))
+            stages.iter().any(|it| orders.contains(it))
         };
+        let has = |node: &usize, id: &str| is_among(&self.nodes[*node].done, id);
+        let has_refused = |node: &usize, id: &str| is_among(&self.nodes[*node].refused, id);
         match end {
             End::Applied(action, values) => {
                 for node in &flight.targets {
@@ -262,7 +282,9 @@ impl Actions {
                 self.current = values["x"].clone();
             }
             End::Failed(action, reason, undo) => {
-                for node in flight.targets.iter().filter(|it| has(it, &action.id)) {
+                // Also where the order is still on its way.
+                let may_have = |it: &&usize| !has_refused(it, &action.id);
+                for node in flight.told.iter().filter(may_have) {
                     let back = undo.iter().find(|it| it.node == node.to_string());
                     assert_eq!(
                         back.map(|it| &it.set["x"]),

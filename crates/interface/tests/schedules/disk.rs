@@ -10,6 +10,8 @@ pub struct Contents {
     pub full: bool,
     /// Writes fail; are they done all the same?
     pub failing: Option<bool>,
+    /// The database beside the slots notes that one was written.
+    pub is_noted: bool,
 }
 
 impl Contents {
@@ -18,6 +20,7 @@ impl Contents {
             contents: [Content::Missing, Content::Missing],
             full: false,
             failing: None,
+            is_noted: false,
         }
     }
 }
@@ -39,7 +42,10 @@ impl Disk for Contents {
             self.contents[slot] = Content::Bytes(bytes.to_vec());
         }
         match self.failing {
-            None => Ok(()),
+            None => {
+                self.is_noted = true;
+                Ok(())
+            }
             // Nobody knows whether it was done.
             Some(_) => Err(failure("input/output error", true)),
         }
@@ -65,7 +71,8 @@ pub struct Thread {
 
 impl Thread {
     pub fn start(disk: Contents) -> (Self, Recalled) {
-        let (slots, recalled) = Slots::open(disk, Mode::Automatic, false);
+        let was_written = disk.is_noted;
+        let (slots, recalled) = Slots::open(disk, Mode::Automatic, was_written);
         let thread = Self {
             slots,
             waiting: None,

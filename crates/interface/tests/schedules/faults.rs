@@ -54,6 +54,9 @@ impl World {
                 }
             }
         }
+        if disk.is_noted && self.chance(0.03) {
+            disk.contents = [Content::Missing, Content::Missing];
+        }
         self.disk = Some(disk);
         self.up_at = self.now + self.random.below(3000);
     }

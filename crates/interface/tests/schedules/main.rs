@@ -1,8 +1,8 @@
-//! 20,000 schedules of faults (`make proof` goes on to 100,000), each from a seed: messages are lost, late and out of order; the network is cut; the
-//! interface and agents die, stop and start again; controllers hang; the disk is full, slow, damaged, or fails with or without
-//! having written; the clock by which the interface names its kills is set. The kill switch, the state on disk, the dead
-//! man's switch and the lease are those of the daemons; clock, disk, the thread that waits for it and network are the
-//! schedule's.
+//! 20,000 schedules of faults (80,000 more in `make test-slow`), each from a seed: messages are lost, late and out of
+//! order; the network is cut; the interface and agents die, stop and start again; controllers hang; the disk is full,
+//! slow, damaged, emptied, or fails with or without having written; the clock by which the interface names its kills is
+//! set. The kill switch, the state on disk, the dead man's switch and the lease are those of the daemons; clock, disk, the
+//! thread that waits for it and network are the schedule's. Each seed has a schedule of [`actions`] and ticks as well.
 //!
 //! What must hold:
 //!

@@ -234,7 +234,7 @@ impl World {
 
     fn start_interface(&mut self) {
         let disk = self.disk.take().expect("it is down");
-        let is_new = disk.contents == [Content::Missing, Content::Missing];
+        let is_new = disk.contents == [Content::Missing, Content::Missing] && !disk.is_noted;
         let (mut switch, thread, damage) = Self::read(disk);
         assert!(!is_new || damage.is_none());
         if let Some(damage) = &damage {

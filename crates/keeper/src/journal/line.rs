@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::standing::Unconfirmed;
+use crate::kernel;
 
 /// Version of the journal's format.
-pub const SCHEMA: u64 = 3;
-/// The oldest version that is read: it knew no content but text; the second knew nothing unconfirmed.
+pub const SCHEMA: u64 = 4;
+/// The oldest version that is read: it knew no content but text; the second knew nothing unconfirmed, the third no
+/// machine.
 const SCHEMA_MIN: u64 = 1;
 
 /// Whose changes these are.
@@ -26,6 +28,17 @@ pub struct Header {
     pub uid: u32,
     /// When the first change was made.
     pub started_unix_s: u64,
+    /// The machine's id, in a journal of a user's: a home may be shared by several machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+}
+
+impl Header {
+    /// Whether the changes are another machine's, as far as both are known.
+    pub fn is_elsewhere(&self) -> bool {
+        let here = kernel::machine_id();
+        self.machine.is_some() && here.is_some() && self.machine != here
+    }
 }
 
 /// One line after the header.

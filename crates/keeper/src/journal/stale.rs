@@ -31,11 +31,12 @@ pub struct Stale {
 }
 
 /// Finds the journals of dead keepers, newest first: changes are undone in the reverse order of their making.
-/// Files that cannot be understood come back as faults; they are left where they are.
-pub fn stale(directory: &Path, _alone: &Alone) -> Result<Vec<Result<Stale>>> {
+/// Files that cannot be understood come back as faults; they are left where they are. So are those of other machines,
+/// whose keepers may live, unless `elsewhere` is set.
+pub fn stale(directory: &Path, _alone: &Alone, elsewhere: bool) -> Result<Vec<Result<Stale>>> {
     Ok(paths(directory)?
         .into_iter()
-        .filter_map(|path| load(directory, path).transpose())
+        .filter_map(|path| load(directory, path, elsewhere).transpose())
         .collect())
 }
 
@@ -65,13 +66,17 @@ pub(super) fn read(path: &Path) -> Result<Option<(Header, Entries, Standing)>> {
     content(&mut file, path).map(|(said, _)| said)
 }
 
-/// None when its keeper lives.
-fn load(directory: &Path, path: PathBuf) -> Result<Option<Stale>> {
+/// None when its keeper lives, or may live on another machine.
+fn load(directory: &Path, path: PathBuf, elsewhere: bool) -> Result<Option<Stale>> {
     let doing = format!("read the journal {}", path.display());
     // Its keeper may have put everything back, and removed it, since the directory was listed.
     let Some(file) = open(&path)? else {
         return Ok(None);
     };
+    // A file system may keep locks to each machine.
+    if !elsewhere && header_of(&file).is_some_and(|it| it.is_elsewhere()) {
+        return Ok(None);
+    }
     let Some(mut file) = lock_unless_alive(file) else {
         return Ok(None);
     };
@@ -163,16 +168,18 @@ fn lock_unless_alive(mut file: File) -> Option<Flock<File>> {
     }
 }
 
+/// The header of a journal that may be written right now.
+fn header_of(journal: &File) -> Option<Header> {
+    let mut start = [0; 4096];
+    let count = journal.read_at(&mut start, 0).unwrap_or(0);
+    let line = start[..count].split(|byte| *byte == b'\n').next()?;
+    parse_header(line).ok()
+}
+
 /// Whether the process that wrote the journal's header has been killed, though it is not gone yet.
 fn is_dying(journal: &File) -> bool {
     const SIGKILL_BIT: u64 = 1 << (nix::libc::SIGKILL - 1);
-    let mut start = [0; 4096];
-    let count = journal.read_at(&mut start, 0).unwrap_or(0);
-    let line = start[..count]
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let Ok(header) = parse_header(line) else {
+    let Some(header) = header_of(journal) else {
         return false;
     };
     let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", header.pid)) else {

@@ -20,6 +20,7 @@ fn header() -> Header {
         pid: 42,
         uid: 0,
         started_unix_s: 1,
+        machine: None,
     }
 }
 
@@ -47,7 +48,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 fn find(directory: &Path) -> Vec<Result<Stale, Fault>> {
     let alone = Alone::wait(directory).unwrap();
-    stale(directory, &alone).unwrap()
+    stale(directory, &alone, false).unwrap()
 }
 
 /// What a dead keeper's only journal says.
@@ -100,7 +101,7 @@ fn a_journal_that_its_keeper_removes_meanwhile_is_no_failure() {
         });
         let mut failed = std::collections::BTreeSet::new();
         for _ in 0..3000 {
-            let found = stale(&directory, &alone).into_iter().flatten();
+            let found = stale(&directory, &alone, false).into_iter().flatten();
             failed.extend(found.filter_map(|one| Some(one.err()?.message)));
         }
         end.store(true, std::sync::atomic::Ordering::Relaxed);

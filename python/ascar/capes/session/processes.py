@@ -186,7 +186,7 @@ def private_log(path: Path) -> IO[bytes]:
     log = open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - returned
     mode = stat.S_IMODE(os.fstat(log.fileno()).st_mode)
     if mode & stat.S_IRWXO:
-        with contextlib.suppress(PermissionError):  # another's
+        with contextlib.suppress(OSError):  # another's, or of a file system without rights
             os.fchmod(log.fileno(), mode & ~stat.S_IRWXO)
     return log
 
