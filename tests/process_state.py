@@ -1,4 +1,4 @@
-"""Whether other processes still run: of killed ones too, which nobody may have collected."""
+"""How other processes stand: killed ones too, which nobody may have collected."""
 
 from __future__ import annotations
 
@@ -20,3 +20,10 @@ def wait_for_end(pid: int, limit_s: float = 60.0) -> None:
     while alive(pid):
         assert time.monotonic() < end_s, f"process {pid} still runs"
         time.sleep(0.005)
+
+
+def writable_and_executable(pid: int) -> list[str]:
+    """The mappings of a process that are both."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    assert maps, f"process {pid} has ended"
+    return [line for line in maps if line.split()[1].startswith(("rwx", "-wx"))]

@@ -23,7 +23,7 @@ from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import Choices, Guarantee, Space, categorical, identifier, integer, preset
 from ascar.space.study_table import study_space
 from ascar.study import Study
-from ascar.systems import commands_of, open_target, options_of
+from ascar.systems import commands_of, open_target, options_of, system_of
 from ascar.systems.catalogue import check_known
 from ascar.systems.lustre.client import LustreClient
 from ascar.systems.place import Place
@@ -180,6 +180,24 @@ def test_no_command_of_an_imported_run_is_run_and_its_export_says_whose_they_are
         assert forms["shell"][0].startswith("# run 1 was imported from")
         assert any(line.startswith("touch ") for line in forms["shell"][1:])
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("kind", sorted(SPACES))
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_a_text_where_a_number_belongs_is_refused(exported, kind, data):
+    """A value of the attacker's for any parameter of numbers, in force in the trial, or by another way."""
+    honest = SPACES[kind]()
+    known = system_of(TARGETS[kind]).catalogue(options_of(TARGETS[kind]))
+    numbers = [name for name in honest.names if known[name].numbers and not known[name].words]
+    victim = data.draw(st.sampled_from(numbers))
+    value = data.draw(TEXTS.filter(lambda text: text not in known[victim].choices))
+    record = json.loads(json.dumps(exported[kind]))
+    record["trials"][0]["configuration"][victim] = value
+    with pytest.raises(InputError):
+        run_record(record, "file 'x'")
+    with pytest.raises(InputError):
+        commands_of(TARGETS[kind], honest, {**honest.default(), victim: value}, [victim])
 
 
 def test_parameters_that_no_system_has_are_refused(exported):

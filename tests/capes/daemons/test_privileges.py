@@ -10,6 +10,7 @@ import pytest
 
 from ascar.program.node_binary import find_ascard
 from preloads import preload
+from process_state import writable_and_executable
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 # A program that the agent starts shows its own status, again and again.
@@ -59,12 +60,6 @@ def capabilities(text):
 def children(pid):
     found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
     return [int(word) for word in found.stdout.split()]
-
-
-def writable_and_executable(pid):
-    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    assert maps
-    return [line for line in maps if line.split()[1].startswith(("rwx", "-wx"))]
 
 
 def check(pid, role):

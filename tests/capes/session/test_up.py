@@ -19,6 +19,7 @@ import pytest
 from ascar.capes.messages.following import watch
 from ascar.capes.session.folder import Folder
 from ascar.errors import MessagingError
+from process_state import writable_and_executable
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 200.0
@@ -180,6 +181,9 @@ def heard(state):
 def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
     until(lambda: knob.read() != knob.default, "the learner turns the knob")
     before = session.parts()
+    assert set(before) >= {"messages", "interface", "agent", "learner"}
+    for pid in (session.process.pid, *(part.pid for part in before.values())):
+        assert writable_and_executable(pid) == []
     told = [session.see(heard, "ticks").tick]
     for name in ("messages", "interface", "agent", "learner"):
         os.kill(before[name].pid, signal.SIGKILL)
