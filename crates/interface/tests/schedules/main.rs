@@ -18,7 +18,7 @@
 //! where nothing else is said. The number is that of the rule that is broken first.
 //!
 //! - State: a slot that cannot be read is passed over (2); a checksum is not compared (a panic); the older slot wins (3); a
-//!   kill is not in the state (2).
+//!   kill is not in the state (2); two slots that are missing are a first start, whatever the database notes (2).
 //! - Slow disk: a kill counts as stored while it waits (6); a deed that could not be written is told as refused before the
 //!   next draft, although its own may have been written (6).
 //! - Full disk: an unwritten kill spoils no slot (2); neither does an unwritten, more careful mode (3); a revive is in
@@ -29,7 +29,8 @@
 //! - Knobs: the lease never runs out (1); it outlasts the silence ten times (1); an ended lease is still held (1);
 //!   controllers that do not answer keep their lease (1); a beat of a killed session puts nothing back (1, after 97,729).
 //! - Actions, each within 4 s: answers to other orders count (7); an action is told before the rest of its nodes
-//!   has it (7); the silent are not put back (8); an action has no deadline (9); all nodes are told first (10).
+//!   has it (7); the silent are not put back (8); an action has no deadline (9); all nodes are told first, or
+//!   the rest is a tick too short (10).
 //! - Ticks, likewise: a frame of a closed tick is taken, one is taken into any tick that it names, or a later frame of a
 //!   node does not replace the earlier one (11).
 
