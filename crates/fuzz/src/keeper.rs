@@ -42,7 +42,7 @@ pub fn journal(bytes: &[u8]) {
     let (folder, alone) = &*FOLDER;
     let path = folder.join("1-1.jsonl");
     std::fs::write(&path, bytes).expect("a file can be written in memory");
-    for found in stale(folder, alone).expect("the folder can be read") {
+    for found in stale(folder, alone, true).expect("the folder can be read") {
         match found {
             Ok(stale) => assert!(stale.journal.entries().len() <= bytes.len()),
             Err(fault) => assert!(!fault.message.is_empty()),
