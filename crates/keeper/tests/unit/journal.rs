@@ -220,7 +220,7 @@ fn an_empty_file_is_swept_away() {
 #[test]
 fn a_newer_schema_and_garbage_are_refused_and_kept() {
     let scratch = Scratch::new();
-    let newer = "{\"schema\":4,\"something\":\"new\"}\n";
+    let newer = "{\"schema\":5,\"something\":\"new\"}\n";
     fs::write(scratch.path().join("1-1.jsonl"), newer).unwrap();
     fs::write(scratch.path().join("2-1.jsonl"), "garbage\n").unwrap();
     let good = serde_json::to_string(&header()).unwrap();
@@ -236,7 +236,7 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
     assert_eq!(messages.len(), 3);
     assert!(messages[0].contains("3-1.jsonl: line 2"), "{messages:?}");
     assert!(
-        messages[2].contains("its schema is 4, this ascard knows 1 to 3"),
+        messages[2].contains("its schema is 5, this ascard knows 1 to 4"),
         "{messages:?}"
     );
     assert_eq!(files(scratch.path()).len(), 3);
