@@ -47,11 +47,8 @@ def found_in_force(run: Run, configuration: Configuration, place: Place) -> Plac
     """
     options = run.study.target
     check_known(options, run.space, configuration)
-    if run.imported is not None and system_of(options).catalogue(options_of(options)) is None:
-        raise Refused(
-            f"run {run.id} was imported from {run.imported!r}: what its [target] names is its author's, "
-            f"and none of it is run; read what `ascar export {run.id} --as shell` prints"
-        )
+    if system_of(options).catalogue(options_of(options)) is None:  # its commands are the study's own
+        run.check_made_here(f"read what `ascar export {run.id} --as shell` prints")
     found = system_of(options).placement(options_of(options), run.space, configuration, place)
     _refuse_held(found.settings)
     return replace(found, warnings=(*_differences(run), *found.warnings))

@@ -91,7 +91,7 @@ pub fn open(path: &Path) -> Result<Connection, String> {
 }
 
 /// A name with something more at its end.
-fn with_end(path: &Path, end: &str) -> PathBuf {
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

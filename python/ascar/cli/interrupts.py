@@ -92,20 +92,19 @@ class _Asks:
     def hear(self, number: int, frame: FrameType | None) -> None:
         """A signal has come."""
         is_again, self._is_again = self._is_again, False
-        if is_again and self._is_over:
+        if is_again and (self._is_raised or self._is_over):
             return
         self._number = number
         self._count += not is_again
-        if self._count >= _ASKS_TO_GIVE_UP and not is_again:
+        gives_up = self._count >= _ASKS_TO_GIVE_UP and not is_again
+        if gives_up or not (self._is_raised or _imports(frame) > self._imports):
+            self._is_raised = True
             raise KeyboardInterrupt
         if self._is_raised:
             with suppress(RuntimeError):  # it may have come in the middle of another line
                 say("putting everything back; press ^C again to leave that to the keeper")
-        elif _imports(frame) > self._imports:
-            self._send_again()
         else:
-            self._is_raised = True
-            raise KeyboardInterrupt
+            self._send_again()
 
     def lose(self, lost: sys.UnraisableHookArgs) -> None:
         """An exception in a `__del__` or a weak reference's callback, where nobody can catch it."""

@@ -184,13 +184,7 @@ def study_of_run(run: Run, budget: str | None, confirmed: Confirmed) -> Study:
         InputError: this version of ascar reads study files differently, or a duration is wrong.
         Refused: the run was imported, and what its study runs is its author's.
     """
-    if run.imported is not None:
-        from ascar.errors import Refused
-
-        raise Refused(
-            f"run {run.id} was imported from {run.imported!r}: the programs that its study names are its "
-            "author's, and none is run; name a study file of yours instead of the run"
-        )
+    run.check_made_here("name a study file of yours instead of the run")
     return _with_options(run.study, budget, confirmed)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from ascar.errors import HistoryError, SpaceError, StudyError
+from ascar.errors import HistoryError, Refused, SpaceError, StudyError
 from ascar.history import codec, schema
 from ascar.history.checksum import see
 from ascar.history.conclusion import conclusion_of, conclusion_text, outcome_of, outcome_so_far, outcome_text
@@ -120,6 +120,21 @@ class Run:
             f"run {self.id} was imported from {self.imported!r}: its commands and paths are its author's; "
             "read them before you run them"
         ]
+
+    def check_made_here(self, advice: str) -> None:
+        """See that what its study names may be run.
+
+        Args:
+            advice: what to do instead with a run that was imported.
+
+        Raises:
+            Refused: it was imported.
+        """
+        if self.imported is not None:
+            raise Refused(
+                f"run {self.id} was imported from {self.imported!r}: what its study names is its author's, "
+                f"and none of it is run; {advice}"
+            )
 
     def __enter__(self) -> Self:
         return self

@@ -7,12 +7,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use ascar_arguments::{Arguments, Mistake, Word};
-
-use crate::cli::told;
 use ascar_messaging::Fault;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 use super::holder::Holder;
+use crate::cli::told;
 
 /// What `ascard agent lease --help` prints; its lines are the options.
 pub const HELP: &str = "\

@@ -250,14 +250,12 @@ fn write_other(connection: &Connection, job: &Job) -> rusqlite::Result<()> {
 
 /// A second interface on one database would lose ticks.
 fn lock(path: &Path) -> Result<std::fs::File, String> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
     let file = std::fs::OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
-        .open(&name)
+        .open(schema::with_end(path, ".lock"))
         .map_err(|error| format!("database {}: {error}", path.display()))?;
     // SAFETY: flock takes a descriptor, which is open as long as the file is.
     let taken = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };

@@ -63,7 +63,7 @@ impl Session {
         }
         // It is tried again.
         self.unsaved |= self.switch.fault().is_some();
-        if before.is_some() && self.switch.fault().is_none() {
+        if before.is_some() {
             self.note_state();
         }
         if let Some((_, orders)) = self.held.take_if(|it| it.0 <= number) {

@@ -36,8 +36,8 @@ pub struct Header {
 impl Header {
     /// Whether the changes are another machine's, as far as both are known.
     pub fn is_elsewhere(&self) -> bool {
-        let here = kernel::machine_id();
-        self.machine.is_some() && here.is_some() && self.machine != here
+        let is_another = |it: &String| kernel::machine_id().is_some_and(|here| here != *it);
+        self.machine.as_ref().is_some_and(is_another)
     }
 }
 
