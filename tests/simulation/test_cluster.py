@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 import numpy as np
 import pytest
@@ -72,6 +75,19 @@ def test_the_number_of_threads_changes_no_bit(scenario):
     assert run_many(wanted, threads=4) == alone
     assert run_many(wanted) == alone
     assert [one.seed for one in alone] == [one.seed for one in wanted]
+
+
+def test_an_interrupt_while_runs_begin_ends_those_that_have_begun(monkeypatch):
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *arguments, **keys):
+            super().submit(*arguments, **keys)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("ascar.simulation.batch.ThreadPoolExecutor", Interrupted)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        run_many([with_settings(preset("random-write"), ["duration_s=1000000"])])
+    assert threading.active_count() == before
 
 
 def test_a_batch_tells_how_far_it_is(scenario):

@@ -91,8 +91,8 @@ def run_many(
         return None if ended.is_set() else cluster.outcome()
 
     with ThreadPoolExecutor(min(workers, max(1, len(scenarios)))) as pool:
-        futures = [pool.submit(run, index) for index in range(len(scenarios))]
-        try:
+        try:  # also while they begin: an interrupt there must not leave one that runs to its end
+            futures = [pool.submit(run, index) for index in range(len(scenarios))]
             left = set(futures)
             while left:
                 done, left = wait(left, timeout=_LISTEN_S, return_when=FIRST_COMPLETED)
