@@ -172,6 +172,7 @@ def test_constant_readings_have_no_changes_however_many(value: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.paced
 def test_ten_million_readings_take_a_second_of_processor_time_at_most() -> None:
     rng = np.random.default_rng(1)
     for values in (rng.normal(size=10_000_000), np.full(10_000_000, 5.0)):
