@@ -123,6 +123,31 @@ def test_of_several_signals_in_an_import_none_comes_after_the_command(tmp_path, 
     assert heard == []
 
 
+def test_a_signal_that_is_heard_again_before_its_sender_goes_on_is_not_lost(tmp_path, monkeypatch):
+    """As on a machine so busy that the thread that sends it again stands still when it has."""
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "end_s = time.monotonic() + 0.3\n"
+        "while time.monotonic() < end_s:\n"
+        "    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    send = signal.pthread_kill
+
+    def stand_still(thread, number):
+        send(thread, number)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(signal, "pthread_kill", stand_still)
+    begun_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        import slow  # noqa: F401  # type: ignore[import-not-found]
+
+        time.sleep(30)
+    assert time.monotonic() - begun_s < 20
+
+
 def test_a_command_that_is_run_by_an_import_is_interrupted_like_others(tmp_path, monkeypatch):
     (tmp_path / "runs.py").write_text(
         "import os, signal, time\n"

@@ -1,5 +1,6 @@
 """Random small spaces, and what is valid in them by trying everything."""
 
+from functools import cache
 from itertools import product
 
 from hypothesis import strategies as st
@@ -15,8 +16,7 @@ def spaces(draw, costs=tuple(ChangeCost)):
     """Spaces of up to five parameters, some conditional on earlier ones; constraints may be unsatisfiable."""
     parameters = []
     for name in NAMES[: draw(st.integers(1, 5))]:
-        earlier = [parameter.name for parameter in parameters]
-        when = draw(st.one_of(st.just(""), conditions(earlier))) if earlier else ""
+        when = draw(st.one_of(st.just(""), conditions(len(parameters)))) if parameters else ""
         traits = {"cost": draw(st.sampled_from(costs)), "when": when}
         kind = draw(st.sampled_from(["boolean", "categorical", "ordinal", "integer"]))
         if kind == "boolean":
@@ -30,12 +30,14 @@ def spaces(draw, costs=tuple(ChangeCost)):
             make = categorical if kind == "categorical" else ordinal
             values = sorted(values) if kind == "ordinal" else values
             parameters.append(make(name, values, default=draw(st.sampled_from(values)), **traits))
-    rules = draw(st.lists(conditions([parameter.name for parameter in parameters]), max_size=3))
+    rules = draw(st.lists(conditions(len(parameters)), max_size=3))
     return Space(tuple(parameters), tuple(rules))
 
 
-def conditions(names):
-    name = st.sampled_from(names)
+@cache  # a strategy that is made again is checked again, which takes longer than all that it draws
+def conditions(count):
+    """Formulas over the first parameters, so many."""
+    name = st.sampled_from(NAMES[:count])
     atom = st.one_of(
         st.builds("{} == {}".format, name, st.integers(1, 4)),
         st.builds("{} != {}".format, name, name),

@@ -465,6 +465,11 @@ def test_writes_that_are_put_off_are_counted_and_drained(filled: Ceph) -> None:
     filled.drain(30.0)
     assert time.monotonic() - began_s < 20, "it does not wait for the interval"
     drained = filled.sample()
+    for _ in range(10):
+        if drained.deferred["write_cost_bytes"] == 0:
+            break
+        filled.drain(30.0)  # what the cluster has written for itself since was put off as well
+        drained = filled.sample()
     assert drained.deferred["write_cost_bytes"] == 0
     assert drained.counters["ceph_deferred_writes"] > before.counters["ceph_deferred_writes"]
     assert filled.cycle_s(lazy, {"ceph_deferred_writes": 5.0}) == 60

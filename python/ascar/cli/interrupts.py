@@ -86,8 +86,11 @@ class _Asks:
         self._count = 0
         self._number: int = signal.SIGINT
         self._is_raised = False
-        # One waits to be sent again; the next that is heard is that one; none matters any more.
-        self._is_waiting = self._is_again = self._is_over = False
+        # The next that is heard was sent again; none matters any more.
+        self._is_again = self._is_over = False
+        # One for each that is to be sent again, until its sender has ended. One that has sent but not ended
+        # must not keep the signal from being sent once more.
+        self._senders: list[int] = []
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """A signal has come."""
@@ -117,14 +120,18 @@ class _Asks:
     def end(self) -> None:
         """See that no signal comes later that has come already."""
         self._is_over = True
-        while self._is_waiting:
+        while self._senders:
             time.sleep(_REPEAT_S / 4)
 
     def _send_again(self) -> None:
-        if not self._is_waiting:
-            self._is_waiting = True
-            # Not by `threading`, which takes locks: the handler may have interrupted whoever holds them.
+        self._senders.append(self._number)
+        # Not by `threading`, which takes locks: the handler may have interrupted whoever holds them.
+        try:
             _thread.start_new_thread(self._send, ())
+        except RuntimeError:  # there is no thread to be had
+            self._senders.pop()
+            self._is_raised = True
+            raise KeyboardInterrupt from None
 
     def _send(self) -> None:
         main = threading.main_thread().ident
@@ -132,7 +139,7 @@ class _Asks:
         time.sleep(_REPEAT_S)
         self._is_again = True
         signal.pthread_kill(main, self._number)
-        self._is_waiting = False
+        self._senders.pop()
 
 
 def _imports(frame: FrameType | None) -> int:

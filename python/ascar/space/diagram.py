@@ -195,6 +195,8 @@ def build(
     edges = 0
     for index, level in enumerate(levels):
         layers.append(list(states.values()))
+        if edges + len(states) * (1 if level.condition else len(_choices(level))) > edges_max:
+            raise TooLarge
         names = [levels[position].name for position in frontier]
         kept = [position for position in (*frontier, index) if last_use[position] > index]
         following: dict[tuple[tuple[Key, ...], tuple[object, ...]], DiagramNode] = {}
