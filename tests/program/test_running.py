@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ascar.errors import StageFailed
-from ascar.program import running
+from ascar.program import leftovers
 from ascar.program.running import STDERR_BYTES_MAX, Program, ProgramExit, check, run_program
 from ascar.workspace import Workspace
 
@@ -137,8 +137,8 @@ def test_a_child_that_really_has_no_environment_delays_the_end_by_little(place):
 
 def test_children_are_looked_for_only_after_a_program_that_can_have_some(place, monkeypatch):
     looks = []
-    marked = running._marked
-    monkeypatch.setattr(running, "_marked", lambda mark, unseen: looks.append(mark) or marked(mark, unseen))
+    marked = leftovers._marked
+    monkeypatch.setattr(leftovers, "_marked", lambda mark, unseen: looks.append(mark) or marked(mark, unseen))
 
     def looked(script):
         looks.clear()

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +25,7 @@ from ascar.study import GuardSection
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.ceph import Ceph
+from ascar.systems.ceph.cluster import keyring
 from ascar.systems.ceph.existing import ExistingCeph, live_ceph_space
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.fio_ceph import CephJobs
@@ -32,11 +35,11 @@ from own_servers import ceph_account, ceph_installed, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from pathlib import Path
 
 TRIAL = {"osd_client_message_cap": 512, "bluestore_throttle_bytes": 1 << 24}
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 KILLS = 3
+USER = "client.ascar"
 # A process that sets what it is told, says so, and goes on setting until it is killed.
 CHILD = """
 import json, sys
@@ -224,9 +227,7 @@ def unchanged_but(cluster: CephStandIn) -> Generator[None]:
 def test_a_user_without_rights_is_told_which(cluster: CephStandIn) -> None:
     with target_of(cluster.options) as target:
         cluster.change(quirk="denied")
-        with pytest.raises(
-            Refused, match=r"client.ascar: lacks rights .* ceph auth get-or-create client.ascar mon"
-        ):
+        with pytest.raises(Refused, match=r"client.ascar: lacks rights .* ceph auth caps client.ascar mon"):
             target.adopt(target.space)
 
 
@@ -279,6 +280,8 @@ def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:
         'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set", allow command '
         "\"config rm\"' mgr 'allow r'",
     )
+    (rights,) = target_of(cluster.options, pool="bench").announced(()).rights
+    assert rights.endswith(" osd 'allow rwx pool=bench'")
 
 
 @pytest.mark.parametrize(
@@ -314,7 +317,10 @@ def real() -> Iterator[dict[str, Any]]:
     ):
         own.apply(own.space.default())
         conf = own.workspace.environment["CEPH_CONF"]
-        options = {"kind": "ceph", "server": "existing", "conf": conf, "user": "client.admin", "pool": "load"}
+        options = {"kind": "ceph", "server": "existing", "conf": conf, "user": USER, "pool": "load"}
+        options["keyring"] = with_rights(
+            options, Path(folder) / USER, target_of(options).announced(()).rights[0]
+        )
         asked(options, "config", "set", "mon", "mon_data_avail_warn", "1")  # whatever disk the tests have
         asked(options, "config", "set", "osd", "osd_client_message_cap", "300")
         options["confirmed_server"] = asked(options, "fsid").strip()
@@ -325,6 +331,12 @@ def real() -> Iterator[dict[str, Any]]:
 def asked(options: dict[str, Any], *words: str) -> str:
     argv = ["ceph", "--conf", options["conf"], *words]
     return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def with_rights(options: dict[str, Any], path: Path, command: str) -> str:
+    """The path of a keyring that is made by a command, such as the one that a study announces."""
+    path.write_text(asked(options, *shlex.split(command)[1:]))
+    return str(path)
 
 
 def dump(options: dict[str, Any]) -> list[str]:
@@ -378,4 +390,25 @@ def test_a_flag_of_a_real_cluster_stops_trials_and_a_kill_leaves_nothing(real: d
                 target.apply(trial(target))
         finally:
             asked(real, "osd", "unset", "noout")
+    assert dump(real) == before
+
+
+@needs_ceph
+@pytest.mark.slow
+def test_a_real_cluster_lets_in_who_has_a_key_and_each_may_what_its_capabilities_say(
+    real: dict[str, Any], tmp_path: Path
+) -> None:
+    before = dump(real)
+    with pytest.raises(Refused, match=r"client.nobody: the cluster does not let it in .*get-or-create"):
+        target_of(real, user="client.nobody", keyring=None).__enter__()
+    other = tmp_path / "other"
+    other.write_text(keyring([USER]))
+    with pytest.raises(Refused, match=r"client.ascar: the cluster does not let it in"):
+        target_of(real, keyring=str(other)).__enter__()
+    made = with_rights(real, tmp_path / "reader", "ceph auth get-or-create client.reader mon 'allow r'")
+    with (
+        pytest.raises(Refused, match=r"client.reader: lacks rights .*ceph auth caps client.reader"),
+        target_of(real, user="client.reader", keyring=made) as target,
+    ):
+        target.apply(trial(target))
     assert dump(real) == before

@@ -113,20 +113,8 @@ def _health(environment: Mapping[str, str]) -> str:
     if CONFIGURATION not in environment or program is None:
         return ""
     words = [program, "-c", environment[CONFIGURATION], "--connect-timeout", "5", "health"]
-    try:
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_HEALTH_S,
-            env={**os.environ, **environment},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""
-    said = " ".join(done.stdout.split())
-    return said[:200] if done.returncode == 0 and not said.startswith("HEALTH_OK") else ""
+    said = " ".join(_said(*words, limit_s=_HEALTH_S, environment=environment).split())
+    return "" if said.startswith("HEALTH_OK") else said[:200]
 
 
 @cache
@@ -143,9 +131,18 @@ def _found(path: str) -> CephPrograms | str:
     return CephPrograms(folder, ".".join(version.groups()))
 
 
-def _said(*words: str) -> str:
+def _said(*words: str, limit_s: float = _LOOK_S, environment: Mapping[str, str] | None = None) -> str:
+    """The standard output of a program; nothing where it fails, or takes longer."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_LOOK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            env={**os.environ, **(environment or {})},
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired, ValueError):
         return ""
-    return done.stdout
+    return done.stdout if done.returncode == 0 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ANSWER_S, _CONNECT_S = 30.0, 10
+# Of a user whom it does not know, or whose key is another; of one whose key is not found here.
+_NOT_LET_IN = re.compile(r"\[errno (1|2|13)\].*\(error connecting to the cluster\)")
 
 T = TypeVar("T")
 
@@ -31,12 +34,14 @@ class CephAddress(msgspec.Struct, frozen=True):
         user: the user, such as "client.ascar".
         keyring: the path of a file with the user's key. None: where ceph.conf says it is.
         program: the path of `ceph`, for who has another search path. None: it is not installed.
+        pool: the pool in which its load works. None: it has no load.
     """
 
     configuration: str
     user: str
     keyring: str | None
     program: str | None
+    pool: str | None = None
 
     @property
     def options(self) -> list[str]:
@@ -47,8 +52,14 @@ class CephAddress(msgspec.Struct, frozen=True):
     @property
     def rights(self) -> str:
         """The command that makes the user, with the capabilities that a study needs."""
+        return f"ceph auth get-or-create {self.user} {self.capabilities}"
+
+    @property
+    def capabilities(self) -> str:
+        """The capabilities that a study needs, as `ceph auth` takes them."""
         commands = ", ".join(f'allow command "config {verb}"' for verb in ("set", "rm"))
-        return f"ceph auth get-or-create {self.user} mon 'allow r, {commands}' mgr 'allow r'"
+        load = "" if self.pool is None else f" osd 'allow rwx pool={self.pool}'"
+        return f"mon 'allow r, {commands}' mgr 'allow r'{load}"
 
 
 class CephSession:
@@ -81,7 +92,7 @@ class CephSession:
 
         Raises:
             StageFailed: the cluster does not answer, or refuses the command, with its reason.
-            Refused: the user lacks rights.
+            Refused: the cluster does not let the user in, or the user lacks rights.
         """
         connect = ["--connect-timeout", str(max(1, min(_CONNECT_S, int(limit_s))))]
         argv = [*self._start, *self.address.options, *connect, *words]
@@ -90,11 +101,17 @@ class CephSession:
             return done.out.decode("utf-8", errors="replace")
         lines = [line.strip() for line in done.err.splitlines() if line.strip()]
         said = " ".join(lines[-1].split())[:200] if lines else f"exit status {done.status}"
+        user = self.address.user
         if "EACCES" in said or "access denied" in said:
             asked = " ".join(words[:2])
             raise Refused(
-                f"user {self.address.user}: lacks rights for ceph {asked}; let an administrator run: "
-                f"{self.address.rights}"
+                f"user {user}: lacks rights for ceph {asked}; let an administrator run: "
+                f"ceph auth caps {user} {self.address.capabilities}"
+            )
+        if _NOT_LET_IN.search(said):
+            raise Refused(
+                f"user {user}: the cluster does not let it in ({said}); check target.user and "
+                f"target.keyring, or let an administrator make the user: {self.address.rights}"
             )
         raise StageFailed("program", f"ceph {' '.join(words)[:80]}: {said}", done.err)
 

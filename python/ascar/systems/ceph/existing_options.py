@@ -58,4 +58,5 @@ def check_ceph_options(options: ExistingCephOptions) -> None:
 def ceph_address_of(options: ExistingCephOptions) -> CephAddress:
     """Where the cluster is."""
     program = shutil.which("ceph")
-    return CephAddress(options.conf, options.user, options.keyring, program and str(Path(program).absolute()))
+    path = program and str(Path(program).absolute())
+    return CephAddress(options.conf, options.user, options.keyring, path, options.pool)
