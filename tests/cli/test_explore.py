@@ -21,6 +21,7 @@ from ascar.messaging import MessageServer
 from ascar.results.trial import Purpose
 from ascar.space import preset
 from ascar.study import Study
+from process_state import writable_and_executable
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "explore.json"
 TABLE = "fs,depth,iops\next4,1,10.5\nxfs,1,12.5\next4,2,11\nxfs,2,19\n"
@@ -66,6 +67,7 @@ def test_a_table_is_served_until_it_is_interrupted(table):
         )
         with urllib.request.urlopen(document["url"].replace("/?", "/api/table?"), timeout=100) as answer:
             assert answer.read(4) == b"ASCX"
+        assert writable_and_executable(process.pid) == []
         process.send_signal(signal.SIGINT)
         assert process.wait(300) == 0
         assert process.stderr.read() == ""
