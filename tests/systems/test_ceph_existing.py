@@ -25,8 +25,8 @@ from ascar.study import GuardSection
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.ceph import Ceph
-from ascar.systems.ceph.cluster import keyring
 from ascar.systems.ceph.existing import ExistingCeph, live_ceph_space
+from ascar.systems.ceph.keyring import keyring_text
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.fio_ceph import CephJobs
 from ascar.workloads.fio_job import FioJob
@@ -399,12 +399,15 @@ def test_a_real_cluster_lets_in_who_has_a_key_and_each_may_what_its_capabilities
     real: dict[str, Any], tmp_path: Path
 ) -> None:
     before = dump(real)
-    with pytest.raises(Refused, match=r"client.nobody: the cluster does not let it in .*get-or-create"):
-        target_of(real, user="client.nobody", keyring=None).__enter__()
-    other = tmp_path / "other"
-    other.write_text(keyring([USER]))
-    with pytest.raises(Refused, match=r"client.ascar: the cluster does not let it in"):
-        target_of(real, keyring=str(other)).__enter__()
+    assert Path(real["conf"]).with_name("keyring").stat().st_mode & 0o777 == 0o600
+    nobody = target_of(real, user="client.nobody", keyring=None)
+    not_let_in = "the cluster does not let it in .*ceph auth get-or-create"
+    with pytest.raises(Refused, match=f"client.nobody: {not_let_in}"), nobody:
+        pass
+    (tmp_path / "other").write_text(keyring_text([USER]))
+    other = target_of(real, keyring=str(tmp_path / "other"))
+    with pytest.raises(Refused, match=f"client.ascar: {not_let_in}"), other:
+        pass
     made = with_rights(real, tmp_path / "reader", "ceph auth get-or-create client.reader mon 'allow r'")
     with (
         pytest.raises(Refused, match=r"client.reader: lacks rights .*ceph auth caps client.reader"),

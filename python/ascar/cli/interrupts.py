@@ -89,7 +89,7 @@ class _Asks:
         # The next that is heard was sent again; none matters any more.
         self._is_again = self._is_over = False
         # One for each that is to be sent again, until its sender has ended. One that has sent but not ended
-        # must not keep the signal from being sent once more.
+        # must not keep the signal from being sent once more. A list, which threads change in one step.
         self._senders: list[int] = []
 
     def hear(self, number: int, frame: FrameType | None) -> None:

@@ -195,15 +195,15 @@ def build(
     edges = 0
     for index, level in enumerate(levels):
         layers.append(list(states.values()))
-        if edges + len(states) * (1 if level.condition else len(_choices(level))) > edges_max:
+        choices, condition = _choices(level), conditions[index]
+        if edges + len(states) * (len(choices) if condition is None else 1) > edges_max:
             raise TooLarge
         names = [levels[position].name for position in frontier]
         kept = [position for position in (*frontier, index) if last_use[position] > index]
         following: dict[tuple[tuple[Key, ...], tuple[object, ...]], DiagramNode] = {}
         for (state, totals), node in states.items():
             known = dict(zip(names, state, strict=True))
-            condition = conditions[index]
-            for key in _choices(level) if condition is None or condition.holds(known) is True else (None,):
+            for key in choices if condition is None or condition.holds(known) is True else (None,):
                 edges += 1
                 known[level.name] = key
                 if any(rule.holds(known) is False for rule in closing[index]):

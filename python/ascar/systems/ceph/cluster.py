@@ -10,12 +10,9 @@ PLACE/NAME.asok          the sockets by which they are asked
 
 from __future__ import annotations
 
-import base64
 import os
-import secrets
 import signal
 import socket
-import struct
 import time
 import uuid
 from contextlib import suppress
@@ -29,6 +26,7 @@ from ascar.errors import StageFailed
 from ascar.program.ceph import CONFIGURATION, POOL, CephPrograms
 from ascar.systems.ceph.admin_socket import ask_daemon
 from ascar.systems.ceph.counters import put_off
+from ascar.systems.ceph.keyring import keyring_text
 from ascar.systems.ceph.status import ClusterStatus
 from ascar.systems.own_server.server import OwnServer, last_line
 
@@ -55,13 +53,6 @@ _UNUSED_MODULES = (
     "test_orchestrator zabbix"
 )
 """Of the manager, which reads all at each start, half of its time; it wants the others, used or not."""
-_CAPABILITIES = {
-    "mon": {"mon": "allow *"},
-    "mgr": {"mon": "allow profile mgr", "osd": "allow *"},
-    "osd": {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"},
-    "client": {"mon": "allow *", "mgr": "allow *", "osd": "allow *"},
-}
-_AES, _KEY_BYTES = 1, 16  # Ceph's CEPH_CRYPTO_AES, and the length of its keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +116,8 @@ class CephCluster(OwnServer[CephPrograms]):
                 self._make(path)
         self._port = _free_port()
         self._write(self.configuration, "".join(f"{line}\n" for line in self._fixed_lines()))
-        self._keys.touch(mode=0o600)
-        self._write(self._keys, keyring(["mon.", MANAGER, *self._names, "client.admin"]))
+        keys = keyring_text(["mon.", MANAGER, *self._names, "client.admin"])
+        self._write(self._keyring, keys, private=True)
         map_path = str(self.place / "monmap")
         address = f"[v2:127.0.0.1:{self._port}]"
         made = ["--create", "--clobber", "--fsid", self._fsid, "--addv", "a", address, map_path]
@@ -223,7 +214,7 @@ class CephCluster(OwnServer[CephPrograms]):
                     self._ask(name, "config unset", var="bluestore_deferred_batch_ops")
 
     @property
-    def _keys(self) -> Path:
+    def _keyring(self) -> Path:
         return self.place / "keyring"
 
     @property
@@ -244,7 +235,7 @@ class CephCluster(OwnServer[CephPrograms]):
             "auth_client_required = cephx",
             "auth_allow_insecure_global_id_reclaim = false",
             f"run_dir = {self.place}",
-            f"keyring = {self._keys}",
+            f"keyring = {self._keyring}",
             "log_to_stderr = false",
             f"osd_pool_default_size = {shape.replicas}",
             f"osd_pool_default_min_size = {shape.replicas // 2 + 1}",
@@ -365,21 +356,6 @@ class CephCluster(OwnServer[CephPrograms]):
         """The last line in which a daemon says -1, or what its log says of an error."""
         lines = [line for line in said.splitlines() if " -1 " in line]
         return last_line("\n".join(lines)).partition(" -1 ")[2] if lines else None
-
-
-def keyring(names: Sequence[str]) -> str:
-    """A keyring with a new key and the usual capabilities for each name, such as "osd.0".
-
-    A key is Ceph's CryptoKey: its type, when it was made, its length and its bytes (src/auth/Crypto.h).
-    """
-    lines: list[str] = []
-    for name in names:
-        head = struct.pack("<HIIH", _AES, int(time.time()), 0, _KEY_BYTES)
-        key = base64.b64encode(head + secrets.token_bytes(_KEY_BYTES)).decode()
-        lines += [f"[{name}]", f"key = {key}"]
-        capabilities = _CAPABILITIES[name.partition(".")[0]]
-        lines += [f'caps {service} = "{allowed}"' for service, allowed in capabilities.items()]
-    return "".join(f"{line}\n" for line in lines)
 
 
 class _Held(msgspec.Struct, frozen=True):

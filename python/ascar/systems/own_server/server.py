@@ -220,10 +220,14 @@ class OwnServer(Generic[P]):
         except OSError as error:
             raise StageFailed("change", f"{path}: {error.strerror}") from error
 
-    def _write(self, path: Path, text: str) -> None:
-        """Write a file of the server's account."""
+    def _write(self, path: Path, text: str, *, private: bool = False) -> None:
+        """Write a file of the server's account; a private one can be read by it and root alone."""
+        mode = 0o600 if private else 0o666
         try:
-            path.write_text(text, encoding="utf-8")
+            with open(
+                path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)
+            ) as file:
+                file.write(text)
             self._give(path)
         except OSError as error:
             raise StageFailed("change", f"{path}: {error.strerror}") from error
