@@ -6,7 +6,14 @@ nothing more.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+from ascar.results.schema import DIALECT
+
+DIRECTORY = Path(__file__).resolve().parent.parent / "docs" / "schemas"
+WIDTH = 160
 
 Schema = dict[str, Any]
 
@@ -468,3 +475,28 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
         ),
     ),
 }
+
+
+def pages() -> dict[Path, str]:
+    """Every schema's text by its path."""
+    texts: dict[Path, str] = {}
+    for name, (description, schema) in DOCUMENTS.items():
+        head = {"$schema": DIALECT, "title": f"ascard/{name}/1", "description": description}
+        texts[DIRECTORY / f"{name}.json"] = f"{_compact(head | schema, '')}\n"
+    return texts
+
+
+def _compact(value: Any, indent: str, label: str = "") -> str:
+    """JSON of which every part that fits stands on one line, and every list of names."""
+    line = json.dumps(value, ensure_ascii=False)
+    names = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if names or not isinstance(value, dict | list) or len(indent + label + line) <= WIDTH:
+        return f"{label}{line}"
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        parts = [_compact(item, inner, f"{json.dumps(key)}: ") for key, item in value.items()]
+    else:
+        parts = [_compact(item, inner) for item in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    body = f",\n{inner}".join(parts)
+    return f"{label}{first}\n{inner}{body}\n{indent}{last}"

@@ -1,4 +1,4 @@
-"""Writes docs/reference and docs/schemas from the code, so that they say what it does.
+"""Writes docs/reference and docs/schemas (those of messages) from the code, so that they say what it does.
 
 `python scripts/reference.py` writes the pages, with --check it says whether they are up to date.
 """
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+import ascard_schemas
 import msgspec
 import python_page
 import scenario_page
-import schemas
 import typer
 
 from ascar import errors, nodes
@@ -303,7 +303,7 @@ def errors_page() -> str:
             [(f"`{name}`", when, f"`{key}`") for name, (when, key) in WITHOUT_DECISION.items()],
         ),
         "A failing command leaves one line on stderr, `error: ...`. With `--json` stdout has one document "
-        "all the same, of the schema [error.json](../schemas/error.json), in place of the command's own. Its "
+        "all the same, of the schema that `ascar schema error` prints, in place of the command's own. Its "
         "`kind` is one of these, `UsageError`, `Interrupted`, `NoSpace`, or the class of an exception "
         "that nobody expected, whose traceback is in the file that the message names.\n",
         _table(("kind", "exit status", "meaning"), rows),
@@ -337,7 +337,7 @@ def pages() -> dict[Path, str]:
         DIRECTORY / "python.md": NOTE + python_page.page(),
         scenario_page.STUB: scenario_page.stub(),
     }
-    return made | {schemas.DIRECTORY / name: text for name, text in schemas.schemas().items()}
+    return made | ascard_schemas.pages()
 
 
 def main() -> int:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-import jsonschema
 import pytest
 
 from ascar.cli import main
-
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +19,3 @@ def ascar_command(capfd):
         return capfd.readouterr().err
 
     return run
-
-
-@pytest.fixture
-def check_document():
-    def check(name: str, document: object) -> None:
-        jsonschema.validate(document, json.loads((SCHEMAS / f"{name}.json").read_text("utf-8")))
-
-    return check

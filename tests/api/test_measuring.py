@@ -12,6 +12,7 @@ import ascar
 from ascar.errors import InputError
 from ascar.results.documents import struct_of
 from ascar.results.encode import json_ready
+from documents import check_document
 
 
 def sleepy():
@@ -49,12 +50,12 @@ def test_a_metric_is_read_from_what_a_command_prints():
     assert (result.name, result.mean) == ("mb_per_s", 42.5)
 
 
-def test_the_result_is_the_document_of_the_command(check_document):
+def test_the_result_is_the_document_of_the_command():
     result = ascar.measure(sleepy, preset="quick", rounds_max=30)
-    check_document("measure", json_ready(result))
+    check_document(json_ready(result))
     assert json_ready(result).keys() >= {*struct_of("measure").__struct_fields__}
     ranking = ascar.compare({"a": lambda: 1.0, "b": lambda: 2.0}, preset="quick")
-    check_document("compare", json_ready(ranking))
+    check_document(json_ready(ranking))
 
 
 def test_functions_are_compared_by_what_they_return():

@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 from msgspec.structs import replace
 
@@ -23,6 +22,7 @@ from ascar.cli import main
 from ascar.results.measurement import Measurement
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
+from documents import check_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration
 
 GOING_S = 30.0
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,7 @@ class Done:
     def document(self) -> dict[str, Any]:
         """The one JSON document on stdout, which its published schema allows."""
         document = json.loads(self.out)
-        name = document["schema"].split("/")[1]
-        schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
-        jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
+        check_document(document)
         return document
 
     @property

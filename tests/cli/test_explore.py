@@ -9,9 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
-from pathlib import Path
 
-import jsonschema
 import pytest
 
 from ascar.capes.session.files import users
@@ -21,9 +19,9 @@ from ascar.messaging import MessageServer
 from ascar.results.trial import Purpose
 from ascar.space import preset
 from ascar.study import Study
+from documents import check_document
 from process_state import writable_and_executable
 
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "explore.json"
 TABLE = "fs,depth,iops\next4,1,10.5\nxfs,1,12.5\next4,2,11\nxfs,2,19\n"
 STUDY = """
 [study]
@@ -57,9 +55,8 @@ def exploring(*arguments):
 
 
 def test_a_table_is_served_until_it_is_interrupted(table):
-    schema = json.loads(SCHEMA.read_text("utf-8"))
     with exploring("--table", table, "--objective", "iops") as (process, document):
-        jsonschema.validate(document, schema)
+        check_document(document)
         assert (document["rows"], document["dimensions"], document["direction"]) == (
             4,
             ["fs", "depth"],
@@ -120,7 +117,7 @@ def test_a_session_that_runs_is_watched(tmp_path):
     ):
         folder.announce(Running(os.getpid(), "watched", "study.toml", 0.0))
         with exploring("--session", folder.path) as (process, document):
-            jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
+            check_document(document)
             assert (document["name"], document["rows"]) == (None, 0)
             with urllib.request.urlopen(document["url"].replace("/?", "/api/events?"), timeout=100) as stream:
                 while b'"session": "watched"' not in stream.readline():

@@ -1,29 +1,28 @@
+"""`ascar schema`: the schemas of what commands print; tests validate what commands print against them."""
+
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import jsonschema
+import pytest
 
 from ascar.results.documents import DOCUMENTS
 
-ROOT = Path(__file__).resolve().parents[2]
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_document_has_a_valid_schema(ascar, name):
+    done = ascar("schema", name)
+    assert done.status == 0
+    schema = json.loads(done.out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["schema"] == {"const": schema["title"]}
+    assert schema["title"].split("/")[1] == name
 
 
-def test_schemas_are_up_to_date():
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "schemas.py", "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_every_document_has_a_valid_schema():
-    directory = ROOT / "docs" / "schemas"
-    assert {path.stem for path in directory.glob("*.json")} == set(DOCUMENTS)
-    for path in directory.glob("*.json"):
-        jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
+@pytest.mark.parametrize("name", ["", "tuna", "ascar/tune/1", "../tune"])
+def test_another_name_is_refused_with_those_there_are(ascar, name):
+    done = ascar("schema", name)
+    assert done.status == 2
+    refusal = f"DOCUMENT: {name!r} is not the name of a document; allowed: analyze, apply, "
+    assert done.error.startswith(refusal)

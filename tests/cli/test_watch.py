@@ -6,13 +6,12 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schemas"
+from documents import check_document
+
 OPTIONS = (
     "--column",
     "mb_per_s",
@@ -38,8 +37,7 @@ def documents(out):
     """Every line, which its published schema allows."""
     found = [json.loads(line) for line in out.splitlines()]
     for document in found:
-        name = document["schema"].split("/")[1]
-        jsonschema.validate(document, json.loads((SCHEMAS / f"{name}.json").read_text("utf-8")))
+        check_document(document)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "ascard" / "load.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "load.json"
 
 
 def test_every_line_has_the_published_form(load: Callable[..., Any], memory: Path) -> None:

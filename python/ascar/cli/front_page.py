@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, str] = {
     "lab": "Try optimizers out where the truth is known.",
     "sharp": "Make congestion rules, and put them in force.",
     "sim": "Simulate a storage cluster.",
+    "schema": "Print the JSON Schema of what a command prints with --json.",
     "workload": "Record a workload, and write a short one that stands for it.",
 }
 """All commands in the order of their use, each with its line on the page."""

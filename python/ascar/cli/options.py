@@ -53,7 +53,7 @@ def _option(name: str, short: str | None, metavar: str | None, sentence: str, **
 
 # What comes out, and how.
 _JSON = _option(
-    "--json", None, None, "Print one JSON document on standard output; its schema is in docs/schemas."
+    "--json", None, None, "Print one JSON document on standard output; `ascar schema` prints its schema."
 )
 Json = Annotated[bool, _JSON]
 _QUIET = _option("--quiet", "-q", None, "Show no progress.")

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-DIRECTORY = Path(__file__).parents[3] / "docs" / "schemas" / "ascard"
+DIRECTORY = Path(__file__).parents[3] / "docs" / "schemas"
 SUBJECTS = {
     r"ticks": "tick",
     r"actions\.[^.]+": "action",

@@ -13,12 +13,12 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from ascar.capes.messages.following import watch
 from ascar.capes.session.folder import Folder
 from ascar.errors import MessagingError
+from documents import check_document
 from process_state import writable_and_executable
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,8 +68,7 @@ def ascar(*words):
 def document(done):
     assert done.returncode in (0, 3), done.stderr
     found = json.loads(done.stdout)
-    name = found["schema"].split("/")[1]
-    jsonschema.validate(found, json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text()))
+    check_document(found)
     return found
 
 
@@ -229,7 +228,7 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     assert document(stopped)["session"] == "faults"
     out, _ = session.process.communicate(timeout=LIMIT_S)
     ended = json.loads(out)
-    jsonschema.validate(ended, json.loads((ROOT / "docs" / "schemas" / "capes-up.json").read_text()))
+    check_document(ended)
     assert (session.process.returncode, ended["stopped"], ended["left_changed"]) == (0, "asked", {})
     assert knob.read() == knob.default
     assert ended["defaults"] == {"vm.page-cluster": knob.default}
