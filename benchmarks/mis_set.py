@@ -182,7 +182,7 @@ def below(case: MisSet) -> Generator[str]:
         if not case.iops:
             yield folder
             return
-        volume: dict[str, Any] = {"image": f"{folder}/image", "iops": case.iops, "file_systems": ["ext4"]}
+        volume: dict[str, Any] = {"image": f"{folder}/image", "iops": case.iops, "file_systems": ["xfs"]}
         with LocalFileSystem({**volume, "user": "postgres", "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())
             Path(f"/sys/block/{held.device}/queue/max_sectors_kb").write_text("16")

@@ -123,6 +123,39 @@ PROOFS = (
         ("tests/test_programs.py::test_killed_at_a_moment_everything_is_as_before",),
     ),
     Proof(
+        "kill a study of PostgreSQL",
+        25,
+        4,
+        (
+            "tests/cli/test_postgresql.py::"
+            "test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
+        ),
+    ),
+    Proof(
+        "kill a study of a disk's settings",
+        20,
+        5,
+        ("tests/cli/test_linux.py::test_killed_at_any_moment_the_disk_is_as_before",),
+    ),
+    Proof(
+        "kill a study of a server that people use",
+        20,
+        11,
+        tuple(
+            f"tests/systems/test_{kind}_existing.py::test_killed_while_it_changes_settings_everything_is_put_back"
+            for kind in ("postgresql", "redis", "mariadb")
+        ),
+    ),
+    Proof(
+        "kill what puts a configuration in force on such a server",
+        20,
+        9,
+        (
+            "tests/cli/test_apply_server.py::"
+            "test_killed_at_any_moment_it_is_in_force_as_a_whole_or_not_at_all",
+        ),
+    ),
+    Proof(
         "kill a study of Redis",
         20,
         5,
@@ -130,16 +163,16 @@ PROOFS = (
     ),
     Proof(
         "kill a study of MariaDB",
-        20,
-        5,
+        34,
+        3,
         (
             "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
         ),
     ),
     Proof(
         "kill a study of RocksDB",
-        20,
-        5,
+        34,
+        3,
         (
             "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import Refused
@@ -18,12 +18,12 @@ from ascar.systems.keeper import Hold, Keeper
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ascar.history import Run
     from ascar.results.machine import AppliedSetting
-    from ascar.space import Configuration
-    from ascar.systems import Placement
+    from ascar.space import Configuration, Space
+    from ascar.systems import Placement, System
     from ascar.systems.place import Place
 
 # What the machine is described by, and what a difference is called.
@@ -36,8 +36,16 @@ _ALIKE = {
 }
 
 
-def found_in_force(run: Run, configuration: Configuration, place: Place) -> Placement:
+def found_in_force(
+    run: Run, target: Mapping[str, Any], configuration: Configuration, place: Place
+) -> Placement:
     """A run's configuration beside what is in force in a place. Reads the machine, changes nothing.
+
+    Args:
+        run: the run.
+        target: the `[target]` table of what takes the configuration: the run's own, or that of a server.
+        configuration: its configuration.
+        place: the device or mount point that the user named.
 
     Raises:
         EnvironmentLacks: the package of the system cannot be imported.
@@ -45,33 +53,34 @@ def found_in_force(run: Run, configuration: Configuration, place: Place) -> Plac
         Refused: a study that is running holds a knob, so what is in force now is a trial's; or the run was
             imported, and its author's commands would be run.
     """
-    options = run.study.target
-    check_known(options, run.space, configuration)
-    if system_of(options).catalogue(options_of(options)) is None:  # its commands are the study's own
+    check_known(target, run.space, configuration)
+    if system_of(target).catalogue(options_of(target)) is None:  # its commands are the study's own
         run.check_made_here(f"read what `ascar export {run.id} --as shell` prints")
-    found = system_of(options).placement(options_of(options), run.space, configuration, place)
+    found = system_of(target).placement(options_of(target), run.space, configuration, place)
     _refuse_held(found.settings)
     return replace(found, warnings=(*_differences(run), *found.warnings))
 
 
-def planned(run: Run, configuration: Configuration, place: Place) -> Placement:
+def planned(run: Run, target: Mapping[str, Any], configuration: Configuration, place: Place) -> Placement:
     """What puts a run's configuration in force in a place. Reads the machine, changes nothing.
 
     Raises:
         AscarError: as `found_in_force`.
     """
-    found = found_in_force(run, configuration, place)
+    found = found_in_force(run, target, configuration, place)
     settings = tuple(one for one in found.settings if one.before != one.after)
     return replace(found, settings=settings)
 
 
-def drift_of(run: Run, configuration: Configuration, place: Place) -> ConfigurationDrift:
+def drift_of(
+    run: Run, target: Mapping[str, Any], configuration: Configuration, place: Place
+) -> ConfigurationDrift:
     """Which values of a run's configuration are in force in a place, and which are not any more.
 
     Raises:
         AscarError: as `found_in_force`.
     """
-    found = found_in_force(run, configuration, place)
+    found = found_in_force(run, target, configuration, place)
     settings = tuple(
         ComparedSetting(one.parameter, one.knob, one.after, one.before, one.before == one.after)
         for one in found.settings
@@ -89,7 +98,11 @@ def owner_of(run: Run) -> str:
 
 
 def carry_out(
-    run: Run, configuration: Configuration, placement: Placement, confirm_s: float | None = None
+    run: Run,
+    target: Mapping[str, Any],
+    configuration: Configuration,
+    placement: Placement,
+    confirm_s: float | None = None,
 ) -> None:
     """Set what can be set at once, to stay until `ascar restore`.
 
@@ -97,6 +110,7 @@ def carry_out(
 
     Args:
         run: the run.
+        target: the `[target]` table of what takes the configuration.
         configuration: its configuration.
         placement: what is to be set.
         confirm_s: put everything back after this time, unless it is confirmed; None: it stays.
@@ -113,15 +127,24 @@ def carry_out(
         if of_kernel:
             _set(held.enter_context(Keeper(owner_of(run), hold=hold)), of_kernel)
         if others:
-            system = open_target(run.study.target)
+            system = open_target(target)
             system.keeps = hold
             if isinstance(system, Owned):
                 system.owner = owner_of(run)
-            if isinstance(system, Adopting):
-                system.adopt(run.space)
             with entering(system):
+                space = _space_on(system, run.space, others)
+                if isinstance(system, Adopting):
+                    system.adopt(space)
                 wanted = {name: configuration[name] for name in others}
-                apply_checked(system, run.space.validate({**in_force(system, run.space), **wanted}))
+                apply_checked(system, space.validate({**in_force(system, space), **wanted}))
+
+
+def _space_on(system: System, space: Space, wanted: Collection[str]) -> Space:
+    """The space in which parameters are set: the run's, or that of a system which works already."""
+    if not system.works_already:
+        return space
+    present = system.space.permit_weaker(space.allow_weaker)
+    return present.pin({name: value for name, value in present.default().items() if name not in wanted})
 
 
 def _set(keeper: Keeper, settings: Iterable[AppliedSetting]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +13,13 @@ import pytest
 from ascar.errors import EnvironmentLacks
 from ascar.program.account import Account
 from ascar.program.postgresql import Programs
-from own_servers import server_place
+from own_servers import end_at_a_moment, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "postgresql.toml"
+KILLS = 4
 TEXT = """
 [study]
 name = "pg"
@@ -73,17 +73,14 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_no_server_and_no_file_is_left(place: Path, tmp_path: Path, seed: int) -> None:
+def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
+    place: Path, tmp_path: Path, seed: int
+) -> None:
     study = tmp_path / "pg.toml"
     study.write_text(TEXT.replace("PLACE", str(place)))
-    for turn in range(4):
-        with subprocess.Popen(
-            [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            time.sleep(1.0 + 2.0 * turn + (seed % 10) / 10)
-            process.send_signal(signal.SIGKILL)
+    chance = random.Random(seed)
+    for turn in range(KILLS):
+        end_at_a_moment(study, chance, 12.0, signal.SIGINT if turn == 0 else signal.SIGKILL)
         deadline_s = time.monotonic() + 120
         while list(place.iterdir()) and time.monotonic() < deadline_s:
             time.sleep(0.1)

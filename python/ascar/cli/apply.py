@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
+    AllowLive,
     ConfigurationFile,
     ConfirmWithin,
     Device,
     DryRun,
     Json,
     Mountpoint,
+    ServerFile,
     StudyOrRun,
     TrialNumber,
 )
@@ -27,6 +29,7 @@ EXAMPLES = examples(
     "ascar apply mailserver --mountpoint /srv/mail",
     "ascar apply mailserver --mountpoint /srv/mail --confirm '10 min'      until `ascar confirm mailserver`",
     "ascar apply mailserver --configuration configuration.json      what `ascar explore` saved",
+    "ascar apply shop --server live.toml --allow-live 127.0.0.1:5432/main      on a server that people use",
     "ascar apply 3 --device /dev/sdb --trial 17      a trial's configuration instead of the recommended one",
 )
 
@@ -39,20 +42,23 @@ def apply(
     confirm: ConfirmWithin = None,
     trial: TrialNumber = None,
     configuration: ConfigurationFile = None,
+    server: ServerFile = None,
+    allow_live: AllowLive = None,
     json: Json = False,
 ) -> int:
     """Put the recommended configuration in force: what can be changed while everything runs.
 
     Settings of the kernel stay until `ascar restore` or a reboot, and those of a service's files until
-    `ascar restore`. What needs a remount, an unmount or a new file system is printed, never done. Warns where
-    this machine is not the one that the result is valid for.
+    `ascar restore`. A server that people use is set while it works, if --allow-live names it. What needs a
+    remount, an unmount, a new file system or a new start of a server is printed, never done. Warns where this
+    machine is not the one that the result is valid for.
 
     With --confirm, everything is put back when the time is over, unless `ascar confirm` comes first. This
     holds if ascar is killed, the terminal is closed, or the machine reboots.
     """
     from ascar.application import carry_out, planned
     from ascar.cli.output import emit, people
-    from ascar.cli.studies import configuration_of, find_run
+    from ascar.cli.studies import configuration_of, find_run, target_table
     from ascar.history import History
     from ascar.results.machine import ApplyResult
     from ascar.systems.place import Place
@@ -62,9 +68,10 @@ def apply(
     with History.existing() as history:
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
-        placement = planned(found, chosen, place)
+        target = target_table(found, server, allow_live)
+        placement = planned(found, target, chosen, place)
         if not dry_run:
-            carry_out(found, chosen, placement, confirm_s)
+            carry_out(found, target, chosen, placement, confirm_s)
     awaited = confirm_s is not None and bool(placement.settings) and not dry_run
     until_unix_s = round(time.time() + confirm_s) if awaited and confirm_s is not None else None
     if json:

@@ -16,6 +16,7 @@ from ascar.cli.options import (
     Measure,
     Mountpoint,
     Quiet,
+    ServerFile,
     StudyOrRun,
     TrialNumber,
 )
@@ -43,6 +44,7 @@ def drift(
     mountpoint: Mountpoint = None,
     trial: TrialNumber = None,
     configuration: ConfigurationFile = None,
+    server: ServerFile = None,
     measure: Measure = False,
     budget: BudgetOrNone = None,
     format_device: FormatDevice = None,
@@ -70,6 +72,7 @@ def drift(
         is_study_file,
         read_study,
         study_of_run,
+        target_table,
     )
     from ascar.errors import InputError
     from ascar.history import History
@@ -83,7 +86,8 @@ def drift(
     with History() if measure else History.existing() as history:
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
-        drifted = drift_of(found, chosen, place)
+        target = target_table(found, server, None)
+        drifted = drift_of(found, target, chosen, place)
         waits = any(one.owner == owner_of(found) for one in unconfirmed())
         outcome = None
         if not json:

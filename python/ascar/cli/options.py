@@ -501,6 +501,13 @@ _DEVICE = _option("--device", None, "DEVICE", "Set the queue of this block devic
 Device = Annotated[str | None, _DEVICE]
 _MOUNTPOINT = _option("--mountpoint", None, "DIR", "Set the options of this mounted file system.")
 Mountpoint = Annotated[Path | None, _MOUNTPOINT]
+_SERVER = _option(
+    "--server",
+    None,
+    "STUDY.toml",
+    "Mean the server in the [target] table of this study file, instead of that of the run.",
+)
+ServerFile = Annotated[Path | None, _SERVER]
 _ALL = _option("--all", None, None, "Export all runs.")
 All = Annotated[bool, _ALL]
 _HOST = _option("--host", None, "ADDRESS", "Listen at this address.")

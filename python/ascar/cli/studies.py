@@ -188,6 +188,32 @@ def study_of_run(run: Run, budget: str | None, confirmed: Confirmed) -> Study:
     return _with_options(run.study, budget, confirmed)
 
 
+def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping[str, Any]:
+    """The `[target]` table of what takes a run's configuration: that of a study file, or the run's own.
+
+    A server that people use is confirmed for each use, whatever the run was started with.
+
+    Raises:
+        InputError: the file has a target of another kind, or there is no server to confirm.
+        Refused: the run was imported, and its server is its author's.
+    """
+    from ascar.study import tuned_tables
+
+    if file is None:
+        table = {key: value for key, value in run.study.target.items() if key != "confirmed_server"}
+        if "server" in table:
+            run.check_made_here("name the server with --server and a study file of yours")
+    else:
+        table, _, _ = tuned_tables(file)
+        kind, wanted = table.get("kind"), run.study.target.get("kind")
+        if kind != wanted:
+            raise InputError(
+                f"--server {str(file)!r:.200}: has a target of the kind {kind!r:.80}; run {run.id} is one of "
+                f"the kind {wanted!r}"
+            )
+    return Confirmed(None, allow_live).target(table)
+
+
 def compared_configuration(run: Run, trial: int | None, file: Path | None) -> Configuration:
     """What `ascar verify` compares: a trial's configuration, that in a file, or the best found.
 

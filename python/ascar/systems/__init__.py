@@ -107,6 +107,9 @@ class System(Protocol):
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""
 
+    works_already: ClassVar[bool] = False
+    """Whether it works for others before a study: once entered, its space's defaults are what is in force."""
+
     def __enter__(self) -> Self:
         """Take what is needed: locks, devices, directories."""
         ...

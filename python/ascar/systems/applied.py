@@ -63,7 +63,7 @@ def unconfirmed(*journals: Path) -> tuple[PendingConfirmation, ...]:
     """
     now_ms = time.clock_gettime(time.CLOCK_BOOTTIME) * 1000
     found: list[PendingConfirmation] = []
-    for place in journals or (JOURNALS, _users_journals()):
+    for place in journals or (JOURNALS, users_journals()):
         for told in _all(place):
             if told.until is not None and not told.held and told.of_this_boot:
                 until_unix_s, until_boot_ms = told.until
@@ -73,7 +73,8 @@ def unconfirmed(*journals: Path) -> tuple[PendingConfirmation, ...]:
     return tuple(found)
 
 
-def _users_journals() -> Path:
+def users_journals() -> Path:
+    """Where the keeper of this user has its journals, and its locks below them."""
     state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
     return Path(state, "ascar/journal")
 

@@ -1,10 +1,12 @@
-"""Who holds a knob now: the keeper's lock files and the kernel's list of locks, read without taking one."""
+"""Who holds a knob or a server now: keepers' lock files and the kernel's list of locks; none is taken."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+
+from ascar.systems.applied import users_journals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,21 +15,23 @@ LOCKS = Path("/run/ascar/locks")
 _HELD = Path("/proc/locks")
 
 
-def holder_of(knobs: Iterable[str]) -> str | None:
-    """The owner of the session that holds one of the knobs, with its keeper's process; None: nobody does.
+def holder_of(resources: Iterable[str]) -> str | None:
+    """The owner of the session that holds a knob or a server, with its keeper's process; None: nobody does.
 
     Args:
-        knobs: names with a device's name where they have one, e.g. "block.sda.read_ahead_kb".
+        resources: knobs, which root's keepers hold, with a device's name where they have one, e.g.
+            "block.sda.read_ahead_kb"; and other names, which keepers of this user hold, e.g. "postgresql:7123".
     """
     held = _held()
-    for knob in knobs:
-        for name in _coupled(knob):
-            path = LOCKS / f"{name.replace('/', '!')}.lock"
-            try:
-                if path.stat().st_ino in held:
-                    return _owner(path)
-            except OSError:
-                continue  # nobody ever held it
+    for resource in resources:
+        for name in _coupled(resource):
+            for place in (LOCKS, users_journals() / "locks"):
+                path = place / f"{name.replace('/', '!')}.lock"
+                try:
+                    if path.stat().st_ino in held:
+                        return _owner(path)
+                except OSError:
+                    continue  # nobody ever held it
     return None
 
 

@@ -7,22 +7,25 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
+from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
-from ascar.systems import Starter, Target
+from ascar.space.parameter import value_text
+from ascar.systems import Placement, Starter, Target
 from ascar.systems.existing.activity import LiveSession
 from ascar.systems.existing.guard import LiveGuard, LiveLimit, limits_of
 from ascar.systems.existing.load import live_readings
+from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import describe_machine
 from ascar.systems.own_server import memory_of
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping
+    from collections.abc import Collection, Generator, Mapping, Sequence
     from types import TracebackType
 
     from ascar.results.measurement import Readings
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from ascar.systems.existing.keys import ExistingKeys
     from ascar.systems.existing.settings import LiveSettings
     from ascar.systems.own_server.server import ServerPrograms
+    from ascar.systems.place import Place
     from ascar.workspace import LoadTiming
 
 
@@ -77,6 +81,7 @@ class ExistingTarget(Target, Generic[S, F]):
     """What it means that clients have nothing done."""
 
     default_workload: str | None = None
+    works_already = True
     changes_while_working = frozenset({ChangeCost.DYN_APP})
     starter = Starter(target={"server": '"existing"', "parameters": '"expert"'})
 
@@ -177,8 +182,8 @@ class ExistingTarget(Target, Generic[S, F]):
         """
         try:
             self._enter()
-        except BaseException:
-            self._leave()
+        except BaseException as error:
+            self._leave(error)
             raise
         return self
 
@@ -189,7 +194,7 @@ class ExistingTarget(Target, Generic[S, F]):
         self._check_confirmed(facts)
         self._check_tunable(session, facts)
         self.space = self._space_of(session, facts)
-        keeper = self._held.enter_context(Keeper(self.owner, user=True))
+        keeper = self._held.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
         keeper.lock(facts.lock)
         settings = self._settings_of(session, facts, keeper)
         self._held.callback(settings.close)
@@ -205,15 +210,18 @@ class ExistingTarget(Target, Generic[S, F]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put everything back.
+        """Put everything back; what is to stay does so unless there is an error.
 
         Raises:
             WorkError: the server does not answer, or is another one; `ascar restore` tries again.
         """
         try:
-            self._entered().finish()
-        finally:
-            self._leave()
+            if error is not None or not self.keeps:
+                self._entered().finish()
+        except BaseException as failure:
+            self._leave(failure)
+            raise
+        self._leave(error)
 
     def adopt(self, space: Space) -> None:
         """See that the study's settings can be changed, and that a change reaches every client.
@@ -311,6 +319,64 @@ class ExistingTarget(Target, Generic[S, F]):
             "memory_bytes": self._memory_bytes,
         }
 
+    @classmethod
+    def placement(
+        cls,
+        options: Mapping[str, Any],
+        space: Space,
+        configuration: Configuration,
+        place: Place,  # noqa: ARG003 - the study names the server
+    ) -> Placement:
+        """What the server takes while it works is set; what takes a new start of it is left to the user.
+
+        Raises:
+            EnvironmentLacks: it cannot be reached.
+            SpaceError: it cannot take a value beside those that are in force.
+        """
+        chosen = space.departures(configuration)
+        if not chosen:
+            return Placement()
+        return cast("Any", cls)(options).placed(space, configuration, chosen)
+
+    def placed(self, space: Space, configuration: Configuration, chosen: Sequence[str]) -> Placement:
+        """Ask the server for what is in force, and say what it would take to have the chosen values so.
+
+        Raises:
+            EnvironmentLacks, SpaceError: as `placement`.
+            Refused: a study of the server is running.
+        """
+        session = self._connected()
+        try:
+            facts = self._facts_of(session)
+            holder = holder_of([facts.lock])
+            if holder is not None:
+                raise Refused(
+                    f"{facts.name}: is tuned by {holder}, so what is in force now may be a trial's; wait for "
+                    "that study or stop it"
+                )
+            present = self._space_of(session, facts)
+        finally:
+            session.close()
+        before = present.default()
+        wanted = {name: configuration[name] for name in chosen if name in present}
+        present.permit_weaker(space.allow_weaker).validate({**before, **wanted})
+        settings = tuple(
+            AppliedSetting(
+                name,
+                present[name].native or name,
+                f"server {facts.name}",
+                value_text(before[name]) if name in before else UNKNOWN,
+                value_text(value),
+            )
+            for name, value in wanted.items()
+        )
+        left = tuple(name for name in chosen if name not in wanted)
+        if not left:
+            return Placement(settings)
+        lines = self.commands(configuration, left).get("shell", [])
+        why = "the server does not take them while it works, or they are not in `parameters` of its table"
+        return Placement(settings, (LeftToUser(left, why, tuple(lines)),))
+
     def _check_confirmed(self, facts: F) -> None:
         given = self._keys.confirmed_server
         if given is None:
@@ -340,9 +406,10 @@ class ExistingTarget(Target, Generic[S, F]):
             raise StageFailed("program", "the target is entered before it is used")
         return self._settings
 
-    def _leave(self) -> None:
+    def _leave(self, error: BaseException | None) -> None:
+        """Let go of everything; a keeper that holds what is to stay puts it back where there is an error."""
         self._settings, self._guard = None, None
-        self._held.close()
+        self._held.__exit__(None if error is None else type(error), error, None)
 
 
 def _tuned_names(space: Space, found: Space) -> tuple[str, ...]:
