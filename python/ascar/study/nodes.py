@@ -11,19 +11,32 @@ _NODES_MAX = 1000
 
 
 def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A `[target]` table with the table of its node in place of the node's name.
+    """A `[target]` table with the tables of its nodes, under `node` or `nodes`, in place of their names.
 
     Raises:
-        StudyError: there is no node of that name, or two nodes have one name.
+        StudyError: there is no node of that name, one is named twice, or two nodes have one name.
     """
     by_name = node_tables(nodes)
-    if "node" not in target:
-        return dict(target)
-    wanted = target["node"]
-    if not isinstance(wanted, str) or wanted not in by_name:
-        there = ", ".join(by_name) or "none; add a [[node]] table"
-        raise StudyError(f"target.node = {wanted!r:.80}: must be the name of a [[node]]; there are {there}")
-    return {**target, "node": dict(by_name[wanted])}
+
+    def named(key: str, wanted: object) -> dict[str, Any]:
+        if not isinstance(wanted, str) or wanted not in by_name:
+            there = ", ".join(by_name) or "none; add a [[node]] table"
+            raise StudyError(f"{key} = {wanted!r:.80}: must be the name of a [[node]]; there are {there}")
+        return dict(by_name[wanted])
+
+    found = dict(target)
+    if "node" in target:
+        found["node"] = named("target.node", target["node"])
+    if "nodes" in target:
+        names = target["nodes"]
+        if not isinstance(names, list) or not names:
+            raise StudyError(f"target.nodes = {names!r:.80}: must be a list of names of [[node]] tables")
+        wanted = cast("list[Any]", names)
+        twice = [one for at, one in enumerate(wanted) if one in wanted[:at]]
+        if twice:
+            raise StudyError(f"target.nodes: {twice[0]!r:.80} is there twice; name each node once")
+        found["nodes"] = [named(f"target.nodes[{at}]", one) for at, one in enumerate(wanted)]
+    return found
 
 
 def node_tables(nodes: object) -> dict[str, Mapping[str, Any]]:

@@ -19,8 +19,8 @@ def holder_of(resources: Iterable[str]) -> str | None:
     """The owner of the session that holds a knob or a server, with its keeper's process; None: nobody does.
 
     Args:
-        resources: knobs, which root's keepers hold, with a device's name where they have one, e.g.
-            "block.sda.read_ahead_kb"; and other names, which keepers of this user hold, e.g. "postgresql:7123".
+        resources: knobs, which root's keepers hold, with a device's name where they have one, such as
+            "block.sda.read_ahead_kb"; other names, which this user's keepers hold, such as "postgresql:7".
     """
     held = _held()
     for resource in resources:

@@ -6,6 +6,7 @@ file_system = "scratch"         # its name, as `lfs mdts` and `mount` have it
 path = "/scratch/ascar"         # an existing directory on it: the load runs below
 parameters = "expert"           # or "wide"
 osts = 8                        # tunes the layout of the load's files too, over at most so many OSTs
+nodes = ["client1", "client2"]  # sets the clients of these [[node]] tables instead of this machine
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import msgspec
 from ascar.catalogues.lustre import LustreSetting, lustre
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.expression import parse
+from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.quoting import comment, shell_line
 from ascar.results.machine import Need
@@ -32,6 +34,7 @@ from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.lustre.clients import LustreClients
 from ascar.systems.lustre.layout import (
     LAYOUT,
     OSTS_MAX,
@@ -42,8 +45,7 @@ from ascar.systems.lustre.layout import (
     layout_of,
     layout_parameters,
 )
-from ascar.systems.lustre.lctl import Lctl, setting_of
-from ascar.systems.lustre.restoration import LustreRestoration
+from ascar.systems.lustre.restoration import commands_of
 from ascar.systems.machine import describe_machine
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
@@ -68,7 +70,8 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         settings: the settings to tune, such as "osc.max_dirty_mb". None: those of `parameters`.
         parameters: "expert" or "wide".
         osts: the layout of new files is tuned too, over at most so many OSTs. None: it is not.
-        lctl: the program, by name or path.
+        nodes: the clients whose parameters are set: names of [[node]] tables. None are there: this machine.
+        lctl: the program, by name or path; on nodes it is theirs.
         lfs: the program that sets layouts, by name or path.
     """
 
@@ -77,6 +80,7 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: tuple[str, ...] | None = None
     parameters: Literal["expert", "wide"] = "expert"
     osts: int | None = None
+    nodes: tuple[dict[str, Any], ...] = ()
     lctl: str = "lctl"
     lfs: str = "lfs"
 
@@ -122,10 +126,9 @@ class LustreClient(Target):
         self.space = Space(tuple(parameters), name="lustre", constraints=tuple(limits))
         self.owner = "lustre"
         self._opened = ExitStack()
-        self._lctl: Lctl | None = None
+        self._clients: LustreClients | None = None
         self._lfs: Lfs | None = None
         self._layout: Layout | None = None
-        self._restoration: LustreRestoration | None = None
         self._directory: Path | None = None
         self._evictions: frozenset[tuple[str, int]] = frozenset()
         self._current: Mapping[str, Value] = {}
@@ -138,24 +141,24 @@ class LustreClient(Target):
             StageFailed: the file system is not mounted, or a target is not connected.
             StudyError: it has fewer OSTs than the study names, or the directory cannot be written to.
         """
-        program = _program("lctl", self.options.lctl)
-        lctl = Lctl(LocalNode(), program, self.options.file_system)
-        lctl.check_serving()
+        nodes = self.options.nodes
+        program = self.options.lctl if nodes else _program("lctl", self.options.lctl)
+        clients = LustreClients(nodes, program, self.options.file_system)
+        clients.begin(self._names)
         if self.options.osts is not None:
             self._lfs = Lfs(LocalNode(), _program("lfs", self.options.lfs))
-            if self.options.osts > (osts := lctl.osts()):
+            if self.options.osts > (osts := clients.osts()):
                 raise StudyError(
                     f"target.osts = {self.options.osts}: must be at most {osts}, the OSTs of "
                     f"{self.options.file_system!r}"
                 )
-        old = lctl.values(self._names)
-        self._restoration = LustreRestoration(program, self.options.file_system, old)
-        self._lctl = lctl
+        self._clients = clients
         try:
-            self.space = self.space.with_defaults(self._joint(old))
+            self.space = self.space.with_defaults(clients.old_values())
             self._current = dict(self.space.default())
             keeper = self._opened.enter_context(Keeper(self.owner, user=True))
-            keeper.undo_command(self._restoration.command, _UNDO_S)
+            for command in commands_of(clients.restorations):
+                keeper.undo_command(command, _UNDO_S)
             place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
             keeper.undo_command(removal_of(place))
             place.mkdir(0o700)
@@ -170,19 +173,19 @@ class LustreClient(Target):
         except BaseException:
             self._opened.close()
             raise
-        self._layout, self._evictions = None, lctl.evictions()
+        self._layout, self._evictions = None, clients.evictions()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Put everything back; the keeper does."""
-        self._lctl = None
+        self._clients = None
         self._opened.close()
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force; a layout was read back when it was set."""
-        present = {**self._current, **self._joint(self._entered().values(self._names))}
+        present = {**self._current, **self._entered().values()}
         return {name: present[name] for name in names}
 
     def apply(self, configuration: Configuration) -> Change:
@@ -193,18 +196,15 @@ class LustreClient(Target):
         Raises:
             StageFailed: a target is not connected, or Lustre refuses a value or a layout.
         """
-        lctl, start_s = self._entered(), time.monotonic()
-        assert self._restoration is not None
-        lctl.check_serving()
-        lctl.put(
-            {full: int(configuration[identifier(setting_of(full))]) for full in self._restoration.values}
-        )
+        clients, start_s = self._entered(), time.monotonic()
+        clients.check_serving()
+        clients.put({name: int(configuration[name]) for name in self._settings})
         steps = {"settings": time.monotonic() - start_s}
         if (layout := layout_of(configuration)) != self._layout:
             start_s = time.monotonic()
             self._lay_out(layout)
             steps["layout"] = time.monotonic() - start_s
-        self._evictions = lctl.evictions()
+        self._evictions = clients.evictions()
         difference = self.space.change(self._current, configuration)
         self._current = dict(configuration)
         return Change.of(difference, steps)
@@ -228,12 +228,12 @@ class LustreClient(Target):
         Raises:
             StageFailed: the client was evicted since the last change, or a target is not connected.
         """
-        lctl = self._entered()
-        fresh = sorted(lctl.evictions() - self._evictions)
+        clients = self._entered()
+        fresh = sorted(clients.evictions() - self._evictions)
         if fresh:
             raise StageFailed("sample", f"{fresh[0][0]}: the client was evicted at {fresh[0][1]}")
-        lctl.check_serving()
-        return Sample(lctl.counters())
+        clients.check_serving()
+        return Sample(clients.counters())
 
     @property
     def workspace(self) -> Workspace:
@@ -243,7 +243,9 @@ class LustreClient(Target):
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
-        return {"target": "lustre", **describe_machine(), "file_system": self.options.file_system}
+        nodes = [node_of(one).name for one in self.options.nodes]
+        told = {"target": "lustre", **describe_machine(), "file_system": self.options.file_system}
+        return {**told, "nodes": nodes} if nodes else told
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
@@ -288,22 +290,9 @@ class LustreClient(Target):
     def _names(self) -> tuple[str, ...]:
         return tuple(one.name for one in self._settings.values())
 
-    def _joint(self, values: Mapping[str, int]) -> dict[str, int]:
-        """One value a setting, which all devices have.
-
-        Raises:
-            StageFailed: devices differ.
-        """
-        found: dict[str, int] = {}
-        for full, value in values.items():
-            name = identifier(setting_of(full))
-            if found.setdefault(name, value) != value:
-                raise StageFailed("lctl", f"{full} = {value}: must be {found[name]}, as on other devices")
-        return found
-
-    def _entered(self) -> Lctl:
-        assert self._lctl is not None, "a target is entered before it is used"
-        return self._lctl
+    def _entered(self) -> LustreClients:
+        assert self._clients is not None, "a target is entered before it is used"
+        return self._clients
 
 
 def _program(key: str, name: str) -> str:
@@ -314,6 +303,8 @@ def _program(key: str, name: str) -> str:
 
 
 def _check(options: LustreOptions) -> None:
+    for one in options.nodes:
+        node_of(one)
     if not _FILE_SYSTEM.fullmatch(options.file_system):
         raise StudyError(
             f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "

@@ -1,23 +1,32 @@
-"""What puts a client's parameters back, by ascar itself or, if it was killed, by the keeper.
+"""What puts clients' parameters back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.lustre.restoration RECORD
+    python -m ascar.systems.lustre.restoration RECORD...
 
-`RECORD` is a `LustreRestoration` as JSON; it is in the keeper's journal before anything is set.
+`RECORD` is a `LustreRestoration` as JSON; it is in the keeper's journal before anything is set. All clients
+that are named are put back at the same time.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ascar import typed
 from ascar.catalogues.lustre import lustre
 from ascar.errors import AscarError, InputError, StageFailed
+from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+AT_A_TIME = 32
+"""How many nodes are asked at the same time."""
 _SERVING_S, _LOOK_S = 30.0, 1.0
 _AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
 
@@ -29,16 +38,13 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         program: the path of `lctl`.
         file_system: the name of the file system.
         values: the old values by full name, of what is set and of what Lustre changes with it.
+        node: the `[[node]]` table of the client. None: this machine.
     """
 
     program: str
     file_system: str
     values: dict[str, int]
-
-    @property
-    def command(self) -> list[str]:
-        """The command for the keeper's journal."""
-        return [sys.executable, "-m", "ascar.systems.lustre.restoration", msgspec.json.encode(self).decode()]
+    node: dict[str, Any] | None = None
 
     def carry_out(self) -> None:
         """Put everything back that still has a device.
@@ -46,8 +52,10 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         Raises:
             InputError: the record names what is no setting of a client.
             StageFailed: a target does not become connected, or a value is not in force in the end.
+            EnvironmentLacks: the node cannot be reached.
         """
-        lctl = Lctl(LocalNode(), self.program, self.file_system)
+        node = LocalNode() if self.node is None else node_of(self.node)
+        lctl = Lctl(node, self.program, self.file_system)
         settings = tuple({setting_of(full): None for full in self.values})
         unknown = [name for name in settings if name not in lustre()]
         if unknown:
@@ -58,6 +66,13 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         lctl.put(old)
         time.sleep(_AGAIN_S)
         lctl.put(old)
+
+
+def commands_of(restorations: Sequence[LustreRestoration]) -> Iterator[list[str]]:
+    """The commands for the keeper's journal; each is for `AT_A_TIME` clients at most."""
+    for first in range(0, len(restorations), AT_A_TIME):
+        records = [msgspec.json.encode(one).decode() for one in restorations[first : first + AT_A_TIME]]
+        yield [sys.executable, "-m", "ascar.systems.lustre.restoration", *records]
 
 
 def _await_serving(lctl: Lctl) -> None:
@@ -74,14 +89,25 @@ def _await_serving(lctl: Lctl) -> None:
             return
 
 
-def main() -> int:
-    """Put back what the record on the command line says."""
+def _failure_of(record: str) -> str | None:
+    """What went wrong in putting one client back."""
+    where = ""
     try:
-        typed.decode(sys.argv[1].encode(), LustreRestoration).carry_out()
+        restoration = typed.decode(record.encode(), LustreRestoration)
+        where = "" if restoration.node is None else f"node {node_of(restoration.node).name}: "
+        restoration.carry_out()
     except (AscarError, msgspec.MsgspecError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+        said = str(error)
+        return said if said.startswith(where) else f"{where}{said}"
+    return None
+
+
+def main() -> int:
+    """Put back what the records on the command line say; 1 if a client is not back."""
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        failed = [one for one in pool.map(_failure_of, sys.argv[1:]) if one is not None]
+    sys.stderr.write("".join(f"{' '.join(one.split())}\n" for one in failed))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,162 @@
+"""The clients of a file system whose parameters a study sets: this machine, or several nodes at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ascar.errors import StageFailed
+from ascar.nodes import node_of
+from ascar.nodes.local import LocalNode
+from ascar.space import identifier
+from ascar.systems.lustre.lctl import Lctl, setting_of
+from ascar.systems.lustre.restoration import AT_A_TIME, LustreRestoration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True)
+class LustreNode:
+    """One client.
+
+    Attributes:
+        table: its `[[node]]` table; None: this machine.
+        lctl: asks and sets it.
+        prefix: what messages put before the names of its devices.
+        old: the values from before the study, by full name.
+    """
+
+    table: dict[str, Any] | None
+    lctl: Lctl
+    prefix: str = ""
+    old: dict[str, int] = field(default_factory=dict[str, int])
+
+    def put(self, wanted: Mapping[str, int]) -> None:
+        """Set a value for each parameter on all devices."""
+        self.lctl.put({full: wanted[identifier(setting_of(full))] for full in self.old})
+
+
+class LustreClients:
+    """All clients of a study. Each has devices of its own, and all have the same values.
+
+    Args:
+        tables: their `[[node]]` tables; none: this machine alone.
+        program: `lctl`, by path or name.
+        file_system: the name of the file system.
+
+    Raises:
+        StudyError: a table is wrong.
+    """
+
+    def __init__(self, tables: Sequence[Mapping[str, Any]], program: str, file_system: str) -> None:
+        self._program, self._file_system = program, file_system
+        self._nodes = [LustreNode(None, Lctl(LocalNode(), program, file_system))]
+        if tables:
+            nodes = [(dict(table), node_of(table)) for table in tables]
+            self._nodes = [
+                LustreNode(table, Lctl(node, program, file_system), f"node {node.name}: ")
+                for table, node in nodes
+            ]
+        self._names: tuple[str, ...] = ()
+
+    def begin(self, names: tuple[str, ...]) -> None:
+        """Learn the values from before the study.
+
+        Args:
+            names: the settings.
+
+        Raises:
+            StageFailed: a target of a client is not connected, or `lctl` fails.
+            EnvironmentLacks: a node cannot be reached.
+        """
+        self.check_serving()
+        self._names = names
+        for one, old in zip(self._nodes, self._each(lambda one: one.lctl.values(names)), strict=True):
+            one.old = old
+
+    @property
+    def restorations(self) -> list[LustreRestoration]:
+        """What puts each client back to what `begin` has seen."""
+        return [
+            LustreRestoration(self._program, self._file_system, one.old, one.table) for one in self._nodes
+        ]
+
+    def check_serving(self) -> None:
+        """See that every target of every client is connected.
+
+        Raises:
+            StageFailed: one is not.
+        """
+        self._each(lambda one: one.lctl.check_serving())
+
+    def osts(self) -> int:
+        """The OSTs that every client knows."""
+        return min(self._each(lambda one: one.lctl.osts()))
+
+    def values(self) -> dict[str, int]:
+        """A value for each parameter, which all devices of all clients have.
+
+        Raises:
+            StageFailed: they differ, or `lctl` fails.
+        """
+        return self._joint(self._each(lambda one: one.lctl.values(self._names)))
+
+    def old_values(self) -> dict[str, int]:
+        """The same from before the study.
+
+        Raises:
+            StageFailed: devices differ.
+        """
+        return self._joint([one.old for one in self._nodes])
+
+    def put(self, wanted: Mapping[str, int]) -> None:
+        """Set parameters on all devices of all clients.
+
+        Args:
+            wanted: a value for each parameter.
+
+        Raises:
+            StageFailed: one is not in force in the end.
+        """
+        self._each(lambda one: one.put(wanted))
+
+    def evictions(self) -> frozenset[tuple[str, int]]:
+        """The evictions that imports remember: device, after its node, and second."""
+        found = self._each(lambda one: [(f"{one.prefix}{name}", at) for name, at in one.lctl.evictions()])
+        return frozenset(eviction for client in found for eviction in client)
+
+    def counters(self) -> dict[str, float]:
+        """The counters of all clients together."""
+        found = self._each(lambda one: one.lctl.counters())
+        return {name: sum(one[name] for one in found) for name in found[0]}
+
+    def _joint(self, found: Sequence[Mapping[str, int]]) -> dict[str, int]:
+        joint: dict[str, int] = {}
+        for one, values in zip(self._nodes, found, strict=True):
+            for full, value in values.items():
+                name = identifier(setting_of(full))
+                if joint.setdefault(name, value) != value:
+                    raise StageFailed(
+                        "lctl",
+                        f"{one.prefix}{full} = {value}: must be {joint[name]}, as on other devices",
+                    )
+        return joint
+
+    def _each(self, ask: Callable[[LustreNode], Answer]) -> list[Answer]:
+        """What each client answers, in their order; the first failure is told once all have answered."""
+
+        def named(one: LustreNode) -> Answer:
+            try:
+                return ask(one)
+            except StageFailed as failure:
+                said = failure.message.removeprefix(f"{failure.stage}: ")
+                raise StageFailed(failure.stage, f"{one.prefix}{said}", failure.stderr) from failure
+
+        if len(self._nodes) == 1:
+            return [named(self._nodes[0])]
+        with ThreadPoolExecutor(min(len(self._nodes), AT_A_TIME)) as pool:
+            return list(pool.map(named, self._nodes))
