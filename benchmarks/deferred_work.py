@@ -2,8 +2,8 @@
 
     python -m benchmarks.deferred_work --budget 30min        (root)
 
-Pairs of runs of a default and of a configuration that puts work off longer, in turns, on ext4 on a loop
-device of so many reads and writes a second. "Naive" rates are those while the load runs; "charged" ones are
+Pairs of runs of a default and of a configuration that puts work off longer, in turns, on a loop device of so
+many reads and writes a second (ext4, or XFS). "Naive" rates are those while the load runs; "charged" ones are
 over the time of the load and of the work that it left (`ascar.charging`), of the very same runs. Both are
 judged as the last comparison of a study judges them: an always-valid test of the pairs at the level of 1%,
 margin 3%.
@@ -66,6 +66,7 @@ class Trap:
         iops: the volume's.
         server: the kind of the target whose data lies on that volume; None: the file system itself.
         account: whom the volume belongs to; None: whoever calls.
+        fs: the volume's file system; on XFS a server's data is copied for each trial without reading it.
     """
 
     default: Mapping[str, int]
@@ -77,6 +78,7 @@ class Trap:
     iops: int = 300
     server: str | None = None
     account: str | None = None
+    fs: str = "ext4"
 
     def study(self, target: Mapping[str, Any]) -> Study:
         """The study, whose budget is not used."""
@@ -160,6 +162,7 @@ def _checkpoints(load_s: int, pairs: int) -> Trap:
         iops=2000,
         server="postgresql",
         account="postgres",
+        fs="xfs",
     )
 
 
@@ -203,7 +206,7 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
         volume: dict[str, Any] = {
             "image": str(Path(directory) / "image"),
             "iops": trap.iops,
-            "file_systems": ["ext4"],
+            "file_systems": [trap.fs],
             "user": trap.account,
         }
         if trap.server is None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,8 @@ class Server:
         """Every connection ends at once, as when the network is gone."""
         listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, check=False)
         for pid in listed.stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(int(pid), signal.SIGKILL)
 
     def end(self) -> None:
         self.cut()

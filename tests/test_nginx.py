@@ -188,7 +188,7 @@ def test_it_is_checked_tuned_exported_applied_and_restored(server: Server) -> No
 
 @pytest.mark.slow
 def test_the_same_file_tunes_it_while_it_serves(server: Server) -> None:
-    process = server.start("capes", "up", "study.toml", "--json")
+    process = server.start("capes", "up", "study.toml", "--budget", "10 min", "--json")
     # Each setting that follows another is proposed after that one was told as applied.
     seen = {server.before}
     server.until(lambda: seen.add(server.config.read_text()) or len(seen) >= 3, "two changes", process)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ from ascar.results.trial import Change
 from ascar.space import ChangeCost, Space, boolean, integer, ordinal
 from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.needs import program_need
 from ascar.workspace import Workspace
 
@@ -86,15 +86,15 @@ class Nginx(Target):
         return (program_need("nginx", "serve", ("nginx-light", "nginx"), ("nginx",)),)
 
     def __enter__(self):
-        self.keeper = Keeper("nginx", user=True, hold=self.keeps).start()
-        self.directory = tempfile.TemporaryDirectory(prefix="ascar-nginx-")
+        self.held = ExitStack()
+        self.keeper = self.held.enter_context(Keeper("nginx", user=True, hold=self.keeps))
+        self.directory = self.held.enter_context(scratch_directory(self.keeper, "ascar-nginx-"))
         # Undone in reverse order: first the file, and then nginx reads it again.
         self.keeper.undo_command(self._command("-s", "reload"))
         return self
 
     def __exit__(self, kind, error, trace):
-        self.keeper.close()
-        self.directory.cleanup()
+        self.held.__exit__(kind, error, trace)
 
     def apply(self, configuration):
         start_s, before = time.monotonic(), self.config.read_text()
@@ -140,7 +140,7 @@ class Nginx(Target):
 
     @property
     def workspace(self):
-        return Workspace(Path(self.directory.name))
+        return Workspace(self.directory)
 
     def describe(self):
         return {"target": "nginx", "config": str(self.config)}

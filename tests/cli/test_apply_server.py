@@ -190,11 +190,13 @@ def live(server: Server, tmp_path: Path) -> Iterator[Path]:
 def run(
     server: Server, trial_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., int]:
-    """Keeps a run of a server of the study's own, which recommends the values."""
+    """Keeps a run of a server of the study's own, or of the server itself, which recommends the values."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def keep(**values: Any) -> int:
-        study = Study.parse(STUDY.replace("KIND", server.kind))
+    def keep(*, of_server: bool = False, **values: Any) -> int:
+        itself = f'server = "existing"\nhost = "{server.host}"\nconfirmed_server = "{server.name}"\n'
+        itself = f"{itself}{server.more}" if of_server else ""
+        study = Study.parse(STUDY.replace("KIND", server.kind) + itself)
         space = study_space(study, open_target(study.target).space)
         best = space.validate({**space.default(), **(values or server.wanted)})
         with History() as history, history.begin(study, space, {"target": server.kind}) as made:
@@ -255,6 +257,18 @@ def test_it_stays_once_it_is_confirmed_and_drift_names_what_somebody_changed(
         assert server.kept is not None
         assert isinstance(before[-1], bytes)
         server.kept.write_bytes(before[-1])
+
+
+def test_a_run_of_the_server_itself_needs_no_file_and_its_confirmation_is_asked_again(
+    ascar: Any, server: Server, live: Path, run: Any
+) -> None:
+    number = run(of_server=True)
+    assert ascar("drift", number, "--json").document["in_force"] is False
+    assert f"--allow-live {server.name}" in ascar("apply", number).error
+    assert ascar("apply", number, "--allow-live", server.name).status == 0
+    assert server.takes()
+    assert ascar("drift", number, "--json").document["in_force"] is True
+    assert ascar("restore").status == 0
 
 
 def test_a_trials_values_are_not_taken_for_the_servers(
@@ -331,21 +345,14 @@ def test_killed_at_any_moment_it_is_in_force_as_a_whole_or_not_at_all(
 
 
 def test_an_imported_run_is_not_connected_to_the_server_that_it_names(
-    ascar: Any, server: Server, live: Path, run: Any, tmp_path: Path, trial_of: Callable[..., Any]
+    ascar: Any, server: Server, live: Path, run: Any, tmp_path: Path
 ) -> None:
-    run()
-    named = f'server = "existing"\nhost = "{server.host}"\n{server.more}'
-    study = Study.parse(STUDY.replace("KIND", server.kind) + named)
-    space = study_space(study, open_target(study.target).space)
-    with History() as history, history.begin(study, space, {"target": server.kind}) as made:
-        trial = trial_of(1, space.default(), 100.0, purpose=Purpose.DEFAULT)
-        made.start_trial(replace(trial, state=TrialState.RUNNING))
-        made.finish_trial(trial)
-    file = tmp_path / "run.json"
-    ascar("history", "export", made.id, "--out", file)
-    ascar("history", "purge", made.id, "--yes")
+    number, file = run(of_server=True), tmp_path / "run.json"
+    ascar("history", "export", number, "--out", file)
+    ascar("history", "purge", number, "--yes")
     [number] = ascar("history", "import", file, "--json").document["runs"]
-    refused = ascar("apply", number, "--trial", 1, "--dry-run")
-    assert refused.status == 2
-    assert "name the server with --server" in refused.error
-    assert ascar("apply", number, "--trial", 1, "--dry-run", "--server", live).status == 0
+    for words in (("apply", number, "--dry-run"), ("apply", number, "--allow-live", server.name)):
+        refused = ascar(*words)
+        assert refused.status == 2
+        assert "name the server with --server" in refused.error
+    assert ascar("apply", number, "--dry-run", "--server", live).status == 0

@@ -73,6 +73,22 @@ def test_a_program_that_is_not_there_is_named(node: Node) -> None:
         node.run(["no-such-program"], 20)
 
 
+def test_a_command_whose_caller_is_killed_does_not_come_later(server: Server, tmp_path: Path) -> None:
+    slow, late = tmp_path / "settings", tmp_path / "late"
+    connect = f"sleep 2; exec 3<>/dev/tcp/127.0.0.1/{server.port}; cat <&3 & exec cat >&3"
+    text = (server.folder / "settings").read_text()
+    slow.write_text(f"{text}ProxyCommand bash -c '{connect}'\n")
+    table = {**server.table(), "settings": str(slow)}
+    node_of(table).run(["touch", str(late)], 30)
+    late.unlink()
+    child = f"from ascar.nodes import node_of; node_of({table!r}).run(['touch', {str(late)!r}], 30)"
+    with subprocess.Popen([sys.executable, "-c", child]) as process:
+        time.sleep(1.5)
+        process.kill()
+    time.sleep(3)
+    assert not late.exists()
+
+
 def test_a_file_is_put_as_a_whole(node: Node, tmp_path: Path) -> None:
     path = tmp_path / "a $(file) 'name"
     node.put(b"one\0\xff", str(path), 0o640)

@@ -116,6 +116,7 @@ def test_what_fails_on_one_client_is_said_with_its_name(
             target.sample()
 
 
+@pytest.mark.slow
 def test_a_client_that_is_cut_off_is_put_back_once_it_can_be_reached(
     clients: list[Client], options: dict[str, Any]
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_client_that_cannot_be_reached_ends_a_study_before_anything_is_set(
     assert statahead(clients) == [32, 32]
 
 
+@pytest.mark.slow
 def test_killed_all_clients_are_put_back(clients: list[Client], options: dict[str, Any]) -> None:
     words = [sys.executable, "-c", CHILD, json.dumps(options)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

@@ -38,6 +38,8 @@ class Confirmed:
     def target(self, target: Mapping[str, Any]) -> dict[str, Any]:
         """A `[target]` table that knows of it.
 
+        A server is confirmed for each use, whatever a file or an earlier command says.
+
         Raises:
             InputError: the study has no server to confirm.
         """
@@ -46,7 +48,8 @@ class Confirmed:
                 f"--allow-live {self.server!r:.200}: the study tunes no server that people use; leave it out"
             )
         given = {"confirmed_device": self.device, "confirmed_server": self.server}
-        return {**target, **{key: name for key, name in given.items() if name is not None}}
+        asked = {key: value for key, value in target.items() if key != "confirmed_server"}
+        return {**asked, **{key: name for key, name in given.items() if name is not None}}
 
 
 def is_study_file(named: str) -> bool:
@@ -191,8 +194,6 @@ def study_of_run(run: Run, budget: str | None, confirmed: Confirmed) -> Study:
 def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping[str, Any]:
     """The `[target]` table of what takes a run's configuration: that of a study file, or the run's own.
 
-    A server that people use is confirmed for each use, whatever the run was started with.
-
     Raises:
         InputError: the file has a target of another kind, or there is no server to confirm.
         Refused: the run was imported, and its server is its author's.
@@ -200,7 +201,7 @@ def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping
     from ascar.study import tuned_tables
 
     if file is None:
-        table = {key: value for key, value in run.study.target.items() if key != "confirmed_server"}
+        table = run.study.target
         if "server" in table:
             run.check_made_here("name the server with --server and a study file of yours")
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -41,6 +42,15 @@ def start(
         )
     except (OSError, ValueError) as error:
         raise EnvironmentLacks(f"node {node}: {words[0]}: cannot be started: {error}") from error
+
+
+def ends_with_us() -> list[str]:
+    """The words before a command that is killed when the thread which waits for it is gone.
+
+    One that outlives ascar could set a trial's value after the old one was put back.
+    """
+    setpriv = shutil.which("setpriv")
+    return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]
 
 
 def finish(node: str, words: Sequence[str], limit_s: float, stdin: bytes) -> Finished:

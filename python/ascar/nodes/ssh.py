@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from ascar.errors import EnvironmentLacks, StudyError
-from ascar.nodes.process import facts_by_shell, finish, put_by_shell, start
+from ascar.nodes.process import ends_with_us, facts_by_shell, finish, put_by_shell, start
 from ascar.study import convert, within
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:
         """See `Node.run`."""
-        done = finish(self.name, self.words(argv), limit_s, stdin)
+        before = [] if shutil.which("ssh") is None else ends_with_us()
+        done = finish(self.name, [*before, *self.words(argv)], limit_s, stdin)
         if done.status == _UNREACHABLE:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentLacks(f"node {self.name}: cannot be reached: {last[:300]}")

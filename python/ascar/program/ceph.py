@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.program.said import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -28,7 +28,7 @@ _NEEDED = {
     "rados": "ceph-common",
 }
 _VERSION = re.compile(r"\bceph version (\d+)\.(\d+)\.(\d+)")
-_LOOK_S, _HEALTH_S = 60.0, 10.0
+_HEALTH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +113,16 @@ def _health(environment: Mapping[str, str]) -> str:
     if CONFIGURATION not in environment or program is None:
         return ""
     words = [program, "-c", environment[CONFIGURATION], "--connect-timeout", "5", "health"]
-    said = " ".join(_said(*words, limit_s=_HEALTH_S, environment=environment).split())
-    return "" if said.startswith("HEALTH_OK") else said[:200]
+    told = said_by(*words, limit_s=_HEALTH_S, environment=environment)
+    said = " ".join(told.out.split())
+    return "" if told.status != 0 or said.startswith("HEALTH_OK") else said[:200]
 
 
 @cache
 def _found(path: str) -> CephPrograms | str:
     """The programs on a search path, or the name of the first that is missing."""
     osd = shutil.which("ceph-osd", path=path)
-    version = None if osd is None else _VERSION.search(_said(osd, "--version"))
+    version = None if osd is None else _VERSION.search(said_by(osd, "--version").out)
     if osd is None or version is None:
         return "ceph-osd"
     folder = Path(osd).parent
@@ -129,20 +130,3 @@ def _found(path: str) -> CephPrograms | str:
         if not os.access(folder / name, os.X_OK):
             return name
     return CephPrograms(folder, ".".join(version.groups()))
-
-
-def _said(*words: str, limit_s: float = _LOOK_S, environment: Mapping[str, str] | None = None) -> str:
-    """The standard output of a program; nothing where it fails, or takes longer."""
-    try:
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            env={**os.environ, **(environment or {})},
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""
-    return done.stdout if done.returncode == 0 else ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
+from ascar.program.said import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ def _found(path: str) -> MariaPrograms | None:
     """The programs on a search path."""
     for name in ("mariadbd", "mysqld"):
         server = shutil.which(name, path=path)
-        said = "" if server is None else _said(server, "--version")
+        said = "" if server is None else said_by(server, "--version").out
         version = _VERSION.search(said)
         if server is not None and version is not None:
             return MariaPrograms(Path(server), ".".join(version.groups()))
@@ -98,14 +98,6 @@ def _found(path: str) -> MariaPrograms | None:
 
 @cache
 def _settings(server: str, max_connections: int) -> Mapping[str, str]:
-    said = _said(server, "--no-defaults", f"--max-connections={max_connections}", "--verbose", "--help")
+    said = said_by(server, "--no-defaults", f"--max-connections={max_connections}", "--verbose", "--help").out
     _, _, table = said.partition(_TABLE)
     return {name.replace("-", "_"): default.strip() for name, default in _SETTING.findall(table)}
-
-
-def _said(*words: str) -> str:
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ascar.errors import EnvironmentLacks
+from ascar.program.said import said_by
 
 HOMES = ("/usr/lib/postgresql", "/usr")
 """Where Debian has a folder for each version, and Fedora the one."""
@@ -75,19 +75,15 @@ class Programs:
 
 @cache
 def _settings(server: str) -> frozenset[str]:
-    done = subprocess.run(
-        [server, "--describe-config"], capture_output=True, text=True, timeout=60, check=False
-    )
-    return frozenset(line.split("\t")[0] for line in done.stdout.splitlines() if "\t" in line)
+    lines = said_by(server, "--describe-config").out.splitlines()
+    return frozenset(line.split("\t")[0] for line in lines if "\t" in line)
 
 
 @cache
 def _values(server: str, name: str) -> frozenset[str]:
     """The values of a setting: the server names them when it refuses another one, without any data."""
     wrong = [server, "-C", name, "-c", f"{name}=?", "-c", f"config_file={os.devnull}", "-D", os.sep]
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(wrong, capture_output=True, text=True, timeout=60, check=False, env=environment)
-    told = re.search(r"HINT:\s+Available values: (.*)\.", done.stderr)
+    told = re.search(r"HINT:\s+Available values: (.*)\.", said_by(*wrong, environment={"LC_ALL": "C"}).err)
     return frozenset(told[1].split(", ")) if told else frozenset()
 
 
@@ -102,6 +98,5 @@ def _known(folder: Path) -> Programs | None:
     server = folder / "postgres"
     if not os.access(server, os.X_OK):
         return None
-    done = subprocess.run([str(server), "--version"], capture_output=True, text=True, timeout=60, check=False)
-    version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", done.stdout)
+    version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", said_by(str(server), "--version").out)
     return None if version is None else Programs(folder, version[0])

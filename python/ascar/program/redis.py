@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.redis import redis_of
 from ascar.errors import EnvironmentLacks
+from ascar.program.said import said_by
 
 if TYPE_CHECKING:
     from ascar.catalogues.redis import RedisSetting
@@ -101,11 +101,7 @@ def _known(flavour: str, path: str) -> RedisPrograms | None:
     server = shutil.which(f"{flavour}-server", path=path)
     if server is None:
         return None
-    try:
-        done = subprocess.run([server, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    version = _VERSION.search(done.stdout)
+    version = _VERSION.search(said_by(server, "--version").out)
     if version is None:
         return None
     return RedisPrograms(flavour, Path(server), ".".join(version.groups()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.rocksdb import SECTIONS
 from ascar.errors import EnvironmentLacks
+from ascar.program.said import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,6 @@ _OPTION = re.compile(r"^ *([A-Za-z0-9_]+)=(.*)$", re.MULTILINE)
 _CACHE = re.compile(r"block_cache_options:.*?\bcapacity ?: ?([0-9]+)", re.DOTALL)
 _SUPPORTED = re.compile(r"\b(k[A-Za-z0-9]+) supported: 1")
 _FILE_BYTES_MAX = 1 << 20
-_LOOK_S = 60.0
 DATABASE, OPTIONS = "ROCKSDB_DATABASE", "ROCKSDB_OPTIONS"
 """The variables by which a load finds a database and its OPTIONS file."""
 OPEN = "levelstats"
@@ -130,7 +129,7 @@ def _head(path: Path) -> str:
 def _found(path: str) -> RocksPrograms | None:
     """The programs on a search path."""
     bench = shutil.which("db_bench", path=path)
-    version = None if bench is None else _VERSION.search(_said(bench, "--version"))
+    version = None if bench is None else _VERSION.search("".join(said_by(bench, "--version")[:2]))
     if bench is None or version is None:
         return None
     return RocksPrograms(Path(bench), ".".join(version.groups()))
@@ -141,17 +140,10 @@ def _defaults(programs: RocksPrograms) -> OptionsInForce:
     with tempfile.TemporaryDirectory(prefix="ascar-") as folder:
         options, database = Path(folder, "options"), Path(folder, "database")
         options.write_text("\n".join([*programs.options_file({}), ""]), "utf-8")
-        said = _said(*programs.opening(database, options, f"--benchmarks={OPEN}", "--num=1"))
+        told = said_by(*programs.opening(database, options, f"--benchmarks={OPEN}", "--num=1"))
+        said = told.out + told.err
         found = OptionsInForce.of(database)
     if not found.values:
         last = (said.strip().splitlines() or ["it says nothing"])[-1][:300]
         raise EnvironmentLacks(f"db_bench {programs.version} opens no database; it says: {last}")
     return found
-
-
-def _said(*words: str) -> str:
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_LOOK_S, check=False)
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return ""
-    return done.stdout + done.stderr

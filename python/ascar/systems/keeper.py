@@ -12,10 +12,13 @@ is gone is KeeperLost.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +32,7 @@ from ascar.systems import keeper_replies as replies
 from ascar.systems.keeper_process import KeeperProcess, command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from types import TracebackType
 
     from ascar.nodes import Node
@@ -415,6 +418,26 @@ def _content(content: str | bytes) -> str | dict[str, str]:
 def removal_of(directory: Path) -> list[str]:
     """The command that removes a directory with all that is in it, but for what is mounted there."""
     return [shutil.which("rm") or "/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
+
+
+@contextmanager
+def scratch_directory(keeper: Keeper, prefix: str) -> Generator[Path]:
+    """A new, empty directory of ours alone, which is removed at the end, however we end.
+
+    Args:
+        keeper: one of the user's, which removes it where we cannot.
+        prefix: what its name begins with.
+    """
+    place = Path(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
+    removal = removal_of(place)
+    keeper.undo_command(removal)
+    place.mkdir(mode=0o700)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        if not place.exists():
+            keeper.undo_forget(removal)
 
 
 def restore_all(

@@ -90,7 +90,6 @@ class VirtualSystem(Target):
         self.clock = clock or VirtualClock()
         self._known = space
         self._change_s = change_s
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._current: Configuration | None = None
 
     def adopt(self, space: Space) -> None:
@@ -98,17 +97,15 @@ class VirtualSystem(Target):
         self._known = space
 
     def __enter__(self) -> Self:
-        """Take an empty directory."""
-        self._directory = tempfile.TemporaryDirectory(prefix="ascar-virtual-")
+        """Begin without a configuration."""
+        self._current = None
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give it back."""
-        if self._directory is not None:
-            self._directory.cleanup()
-        self._directory, self._current = None, None
+        """Forget the configuration."""
+        self._current = None
 
     def apply(self, configuration: Configuration) -> Change:
         """Put a configuration in force; the change takes the seconds of its category."""
@@ -124,10 +121,8 @@ class VirtualSystem(Target):
 
     @property
     def workspace(self) -> Workspace:
-        """An empty directory while the target is entered, and none before."""
-        if self._directory is None:
-            return Workspace(Path(tempfile.gettempdir(), "ascar-virtual"))
-        return Workspace(Path(self._directory.name))
+        """The directory of temporary files; such a system is its own load, and puts nothing there."""
+        return Workspace(Path(tempfile.gettempdir()))
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What was applied last."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 import shutil
-import subprocess
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ import msgspec
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program import Harvest, Program, run_program
 from ascar.program.extraction import Pattern
+from ascar.program.said import said_by
 from ascar.results.measurement import Readings
 from ascar.study import convert, duration
 
@@ -249,5 +249,4 @@ def _number(pattern: re.Pattern[str], text: str) -> float:
 
 @cache
 def _version(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout.strip().removeprefix("sysbench ")
+    return said_by(program, "--version").out.strip().removeprefix("sysbench ")

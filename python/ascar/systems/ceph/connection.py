@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -13,6 +12,7 @@ import msgspec
 from ascar import typed
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
 from ascar.nodes.local import LocalNode
+from ascar.nodes.process import ends_with_us
 from ascar.program.ceph import CONFIGURATION, USER
 from ascar.systems.ceph.status import ClusterStatus
 
@@ -78,9 +78,7 @@ class CephSession:
     def __init__(self, address: CephAddress) -> None:
         if address.program is None:
             raise EnvironmentLacks("ceph is not installed; install the package ceph-common")
-        # A command that outlives us would set a trial's value after the old one was put back.
-        setpriv = shutil.which("setpriv")
-        self._start = [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), address.program]
+        self._start = [*ends_with_us(), address.program]
         self.address = address
         self.ask("fsid")
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
@@ -19,13 +16,14 @@ from ascar.systems.existing.activity import LiveSession
 from ascar.systems.existing.guard import LiveGuard, LiveLimit, limits_of
 from ascar.systems.existing.load import live_readings
 from ascar.systems.holders import holder_of
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.own_server import memory_of
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from ascar.results.measurement import Readings
@@ -204,7 +202,7 @@ class ExistingTarget(Target, Generic[S, F]):
                 lambda: self._watching(metrics), self._limits, settings.put_back, settings.changing
             )
             self._held.callback(self._guard.stop)
-        self._directory = self._held.enter_context(_scratch(keeper))
+        self._directory = self._held.enter_context(scratch_directory(keeper, "ascar-live-"))
         self._facts, self._settings = facts, settings
 
     def __exit__(
@@ -418,15 +416,3 @@ def _tuned_names(space: Space, found: Space) -> tuple[str, ...]:
     return tuple(
         name for name in space.names if name not in space.pinned or space.pinned[name] != default.get(name)
     )
-
-
-@contextmanager
-def _scratch(keeper: Keeper) -> Generator[Path]:
-    """A directory for a load, which goes with us, however we end."""
-    place = Path(tempfile.mkdtemp(prefix="ascar-live-"))
-    keeper.undo_command(removal_of(place))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        keeper.undo_forget(removal_of(place))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import secrets
-import shutil
-import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import Refused, SpaceError, StageFailed
 from ascar.space import Space
 from ascar.systems import Sample
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.program.asked import ProgramCommands
 from ascar.systems.program.files import files_of
 from ascar.systems.program.foreground import Foreground
@@ -26,6 +22,7 @@ from ascar.systems.program.wiring import Wiring, restart_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Mapping
+    from pathlib import Path
 
     from ascar.space import ChangeCost, Configuration, Value
     from ascar.systems.keeper import Hold
@@ -89,12 +86,8 @@ class DeclaredProgram:
             Refused: another study has the service.
         """
         commands = ProgramCommands(self.options, self.space)
-        directory = Path(tempfile.gettempdir(), f"ascar-program-{secrets.token_hex(8)}")
         keeper = self._held.enter_context(Keeper(owner, user=True, hold=keeps))
-        removing = removal_of(directory)
-        keeper.undo_command(removing)
-        directory.mkdir(mode=0o700)
-        self._held.callback(_removed, keeper, directory, removing)
+        directory = self._held.enter_context(scratch_directory(keeper, "ascar-program-"))
         commands.directory = directory
         self._keeper, self._directory, self._commands = keeper, directory, commands
         if self.options.service:
@@ -360,10 +353,3 @@ class DeclaredProgram:
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
-
-
-def _removed(keeper: Keeper, directory: Path, removing: list[str]) -> None:
-    """Remove the directory while the keeper lives, which does it otherwise."""
-    shutil.rmtree(directory, ignore_errors=True)
-    if not directory.exists():
-        keeper.undo_forget(removing)
