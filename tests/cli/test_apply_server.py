@@ -110,8 +110,8 @@ def _postgresql() -> Generator[Server]:
             lambda name: live.ask(f"SELECT setting FROM pg_settings WHERE name = '{name}'"),
             write,
             live.auto,
-            {"work_mem": 16384, "random_page_cost": 1.1},
-            {"work_mem": "16384", "random_page_cost": "1.1"},
+            {"work_mem": 16384, "random_page_cost": 1.123456789},
+            {"work_mem": "16384", "random_page_cost": "1.12346"},
             {"shared_buffers": 32768},
         )
 
@@ -144,8 +144,8 @@ def _mariadb() -> Generator[Server]:
             live.get,
             lambda name, text: live.ask(f"SET GLOBAL {name} = {text}"),
             live.conf,
-            {"innodb_io_capacity": 1000, "innodb_max_dirty_pages_pct_lwm": 10.0},
-            {"innodb_io_capacity": "1000", "innodb_max_dirty_pages_pct_lwm": "10.000000"},
+            {"innodb_io_capacity": 1000, "innodb_max_dirty_pages_pct_lwm": 41.28374653},
+            {"innodb_io_capacity": "1000", "innodb_max_dirty_pages_pct_lwm": "41.283747"},
             {"tmp_table_size": 33554432},
         )
 
@@ -296,6 +296,8 @@ def test_what_takes_a_new_start_is_left_with_its_commands(
     ascar: Any, server: Server, live: Path, run: Any
 ) -> None:
     number = run(**server.wanted, **server.static)
+    if server.kind == "postgresql":  # which a study may start anew
+        server.table(live, 'restarts = "allowed"\nrestart_command = ["false"]\n')
     document = ascar("apply", number, "--server", live, "--allow-live", server.name, "--json").document
     assert server.takes()
     [left] = document["left_to_you"]
@@ -319,6 +321,11 @@ def test_what_must_not_be_set_is_refused_before_anything_is(
     other.write_text('[target]\nkind = "sqlite"\n')
     assert "has a target of the kind 'sqlite'" in ascar("apply", number, "--server", other).error
     assert ascar("apply", number, "--server", tmp_path / "none.toml").status == 2
+    own = tmp_path / "own.toml"
+    own.write_text(f'[target]\nkind = "{server.kind}"\n')
+    assert "is no server that people use" in ascar("apply", number, "--server", own).error
+    measured = ascar("drift", number, "--server", live, "--measure")
+    assert "--server: is not allowed with --measure" in measured.error
     assert "tunes no server" in ascar("apply", number, "--allow-live", server.name).error
     gone = tmp_path / "gone.toml"
     gone.write_text(live.read_text().replace(str(server.host), str(tmp_path / "nobody")))

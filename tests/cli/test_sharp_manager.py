@@ -168,7 +168,7 @@ def test_from_deployment_to_counts_and_back(
             at["workload"]: sum(rule["used_times"] for rule in at["rule_set"]["rules"])
             for at in document["workloads"]
         }
-        if all(used.values()):
+        if len(used) == 2 and all(used.values()):
             break
         assert time.monotonic() < end_s
     assert in_force(document) == {"readers": {two["rules"]}, "writers": {one.document["rules"]}}
@@ -182,10 +182,10 @@ def test_from_deployment_to_counts_and_back(
 
     stopped = ascar("sharp", "down", "--workload", "writers", "--json")
     assert stopped.document["controllers"] == ["client-0", "client-1"]
-    assert in_force(ascar("sharp", "show", "--json").document) == {
-        "readers": {two["rules"]},
-        "writers": {None},
-    }
+    wanted = {"readers": {two["rules"]}, "writers": {None}}
+    end_s = time.monotonic() + WAIT_S  # a controller may answer too late on a busy machine
+    while in_force(ascar("sharp", "show", "--json").document) != wanted:
+        assert time.monotonic() < end_s
     assert ascar("sharp", "down", "--workload", "readers").status == 0
 
 

@@ -171,7 +171,7 @@ def test_no_command_of_an_imported_run_is_run_and_its_export_says_whose_they_are
         assert run.imported == str(tmp_path / "run.json")
         for look in (found_in_force, planned, drift_of):
             with pytest.raises(Refused, match=r"run 1 was imported from .*none of it is run"):
-                look(run, run.trials()[0].configuration, Place())
+                look(run, run.study.target, run.trials()[0].configuration, Place())
         with pytest.raises(Refused, match=r"run 1 was imported from .*none of it is run"):
             study_of_run(run, None, Confirmed())
         forms = commands_of(

@@ -82,6 +82,8 @@ def drift(
 
     if budget is not None and not measure:
         raise InputError(f"--budget = {budget!r}: is for the comparison; give --measure too, or leave it out")
+    if server is not None and measure:
+        raise InputError("--server: is not allowed with --measure, which loads the target of the study")
     place = Place.named(device, mountpoint)
     with History() if measure else History.existing() as history:
         found = find_run(history, run)

@@ -212,6 +212,11 @@ def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping
                 f"--server {str(file)!r:.200}: has a target of the kind {kind!r:.80}; run {run.id} is one of "
                 f"the kind {wanted!r}"
             )
+        if table.get("server") != "existing":
+            raise InputError(
+                f"--server {str(file)!r:.200}: its [target] is no server that people use; write "
+                "server = 'existing' and how to reach it"
+            )
     return Confirmed(None, allow_live).target(table)
 
 

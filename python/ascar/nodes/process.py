@@ -45,16 +45,26 @@ def start(
 
 
 def ends_with_us() -> list[str]:
-    """The words before a command that is killed when the thread which waits for it is gone.
+    """The words before a command of this machine that is killed when the thread which waits for it is gone.
 
-    One that outlives ascar could set a trial's value after the old one was put back.
+    One that outlives ascar could set a trial's value after the old one was put back. What an `ssh` has begun
+    on its node goes on.
     """
     setpriv = shutil.which("setpriv")
     return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]
 
 
-def finish(node: str, words: Sequence[str], limit_s: float, stdin: bytes) -> Finished:
+def finish(
+    node: str, words: Sequence[str], limit_s: float, stdin: bytes, before: Sequence[str] = ()
+) -> Finished:
     """Run a process to its end; with all that it started, it is killed when the time is over.
+
+    Args:
+        node: what messages call the machine.
+        words: the program and its arguments.
+        limit_s: how long it may take.
+        stdin: what it reads.
+        before: the words of a program that becomes it, see `ends_with_us`.
 
     Raises:
         EnvironmentLacks: it cannot be started.
@@ -63,7 +73,7 @@ def finish(node: str, words: Sequence[str], limit_s: float, stdin: bytes) -> Fin
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
-        process = start(node, words, said.fileno(), given.fileno())
+        process = start(node, [*before, *words], said.fileno(), given.fileno())
         assert process.stdout is not None
         late = threading.Timer(limit_s, _kill, (process,))
         late.start()

@@ -62,7 +62,7 @@ class SshNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:
         """See `Node.run`."""
         before = [] if shutil.which("ssh") is None else ends_with_us()
-        done = finish(self.name, [*before, *self.words(argv)], limit_s, stdin)
+        done = finish(self.name, self.words(argv), limit_s, stdin, before)
         if done.status == _UNREACHABLE:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentLacks(f"node {self.name}: cannot be reached: {last[:300]}")

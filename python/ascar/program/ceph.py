@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
-from ascar.program.said import said_by
+from ascar.program.said import Said, said_by
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -122,7 +122,8 @@ def _health(environment: Mapping[str, str]) -> str:
 def _found(path: str) -> CephPrograms | str:
     """The programs on a search path, or the name of the first that is missing."""
     osd = shutil.which("ceph-osd", path=path)
-    version = None if osd is None else _VERSION.search(said_by(osd, "--version").out)
+    told = Said() if osd is None else said_by(osd, "--version")
+    version = _VERSION.search(told.out) if told.status == 0 else None
     if osd is None or version is None:
         return "ceph-osd"
     folder = Path(osd).parent

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from ascar.errors import EnvironmentLacks
-from ascar.program.said import said_by
+from ascar.program.said import Said, said_by
 
 HOMES = ("/usr/lib/postgresql", "/usr")
 """Where Debian has a folder for each version, and Fedora the one."""
@@ -73,9 +73,21 @@ class Programs:
         return value in _values(self.path("postgres"), name)
 
 
+def _asked(*words: str) -> Said:
+    """The answer of a server's program, which is kept: one that could not be asked now is asked again.
+
+    Raises:
+        EnvironmentLacks: it could not be asked.
+    """
+    said = said_by(*words, environment={"LC_ALL": "C"})
+    if said.status is None:
+        raise EnvironmentLacks(f"{words[0]}: does not answer {words[1]}; try again")
+    return said
+
+
 @cache
 def _settings(server: str) -> frozenset[str]:
-    lines = said_by(server, "--describe-config").out.splitlines()
+    lines = _asked(server, "--describe-config").out.splitlines()
     return frozenset(line.split("\t")[0] for line in lines if "\t" in line)
 
 
@@ -83,7 +95,7 @@ def _settings(server: str) -> frozenset[str]:
 def _values(server: str, name: str) -> frozenset[str]:
     """The values of a setting: the server names them when it refuses another one, without any data."""
     wrong = [server, "-C", name, "-c", f"{name}=?", "-c", f"config_file={os.devnull}", "-D", os.sep]
-    told = re.search(r"HINT:\s+Available values: (.*)\.", said_by(*wrong, environment={"LC_ALL": "C"}).err)
+    told = re.search(r"HINT:\s+Available values: (.*)\.", _asked(*wrong).err)
     return frozenset(told[1].split(", ")) if told else frozenset()
 
 
@@ -98,5 +110,5 @@ def _known(folder: Path) -> Programs | None:
     server = folder / "postgres"
     if not os.access(server, os.X_OK):
         return None
-    version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", said_by(str(server), "--version").out)
+    version = re.search(r"(\d+)(?:\.\d+|beta\d+|rc\d+|devel)?", _asked(str(server), "--version").out)
     return None if version is None else Programs(folder, version[0])

@@ -27,7 +27,8 @@ def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> di
     found = dict(target)
     if "node" in target:
         found["node"] = named("target.node", target["node"])
-    if "nodes" in target:
+    # Another package's target may have a key of this name that means something else.
+    if "nodes" in target and (by_name or target.get("kind") == "lustre"):
         names = target["nodes"]
         if not isinstance(names, list) or not names:
             raise StudyError(f"target.nodes = {names!r:.80}: must be a list of names of [[node]] tables")

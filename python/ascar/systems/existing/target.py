@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, suppress
+from math import isclose
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed
@@ -356,14 +357,18 @@ class ExistingTarget(Target, Generic[S, F]):
         finally:
             session.close()
         before = present.default()
-        wanted = {name: configuration[name] for name in chosen if name in present}
+        wanted = {
+            name: configuration[name]
+            for name in chosen
+            if name in present and present[name].cost in self.changes_while_working
+        }
         present.permit_weaker(space.allow_weaker).validate({**before, **wanted})
         settings = tuple(
             AppliedSetting(
                 name,
                 present[name].native or name,
                 f"server {facts.name}",
-                value_text(before[name]) if name in before else UNKNOWN,
+                _present_text(before.get(name), value),
                 value_text(value),
             )
             for name, value in wanted.items()
@@ -372,7 +377,7 @@ class ExistingTarget(Target, Generic[S, F]):
         if not left:
             return Placement(settings)
         lines = self.commands(configuration, left).get("shell", [])
-        why = "the server does not take them while it works, or they are not in `parameters` of its table"
+        why = "they take a new start of the server, or are not in `parameters` of its table"
         return Placement(settings, (LeftToUser(left, why, tuple(lines)),))
 
     def _check_confirmed(self, facts: F) -> None:
@@ -408,6 +413,17 @@ class ExistingTarget(Target, Generic[S, F]):
         """Let go of everything; a keeper that holds what is to stay puts it back where there is an error."""
         self._settings, self._guard = None, None
         self._held.__exit__(None if error is None else type(error), error, None)
+
+
+def _present_text(present: Value | None, wanted: Value) -> str:
+    """The value in force; servers keep fewer digits of a fraction than a study has."""
+    if (
+        isinstance(present, float)
+        and isinstance(wanted, int | float)
+        and isclose(present, wanted, rel_tol=1e-5)
+    ):
+        return value_text(wanted)
+    return UNKNOWN if present is None else value_text(present)
 
 
 def _tuned_names(space: Space, found: Space) -> tuple[str, ...]:

@@ -45,7 +45,6 @@ from ascar.systems.lustre.layout import (
     layout_of,
     layout_parameters,
 )
-from ascar.systems.lustre.restoration import commands_of
 from ascar.systems.machine import describe_machine
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
@@ -127,6 +126,7 @@ class LustreClient(Target):
         self.owner = "lustre"
         self._opened = ExitStack()
         self._clients: LustreClients | None = None
+        self._keeper: Keeper | None = None
         self._lfs: Lfs | None = None
         self._layout: Layout | None = None
         self._directory: Path | None = None
@@ -156,9 +156,9 @@ class LustreClient(Target):
         try:
             self.space = self.space.with_defaults(clients.old_values())
             self._current = dict(self.space.default())
-            keeper = self._opened.enter_context(Keeper(self.owner, user=True))
-            for command in commands_of(clients.restorations):
-                keeper.undo_command(command, _UNDO_S)
+            self._keeper = keeper = self._opened.enter_context(Keeper(self.owner, user=True))
+            for restoration in clients.restorations:
+                keeper.undo_command(restoration.command, _UNDO_S)
             place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
             keeper.undo_command(removal_of(place))
             place.mkdir(0o700)
@@ -179,9 +179,12 @@ class LustreClient(Target):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put everything back; the keeper does."""
-        self._clients = None
-        self._opened.close()
+        """Put everything back; the keeper does, one client after the other, what is not back yet."""
+        clients, keeper, self._clients, self._keeper = self._clients, self._keeper, None, None
+        with self._opened:
+            if clients is not None and keeper is not None and self.options.nodes:
+                for restoration in clients.put_back():
+                    keeper.undo_forget(restoration.command)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force; a layout was read back when it was set."""

@@ -6,15 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ascar.errors import StageFailed
+from ascar.errors import AscarError, StageFailed
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.space import identifier
 from ascar.systems.lustre.lctl import Lctl, setting_of
-from ascar.systems.lustre.restoration import AT_A_TIME, LustreRestoration
+from ascar.systems.lustre.restoration import LustreRestoration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+AT_A_TIME = 32
+"""How many nodes are asked at the same time."""
 
 Answer = TypeVar("Answer")
 
@@ -84,6 +87,13 @@ class LustreClients:
         return [
             LustreRestoration(self._program, self._file_system, one.old, one.table) for one in self._nodes
         ]
+
+    def put_back(self) -> list[LustreRestoration]:
+        """Put all clients back at the same time; those are returned that are."""
+        restorations = self.restorations
+        with ThreadPoolExecutor(min(len(restorations), AT_A_TIME)) as pool:
+            done = list(pool.map(_is_put_back, restorations))
+        return [one for one, is_done in zip(restorations, done, strict=True) if is_done]
 
     def check_serving(self) -> None:
         """See that every target of every client is connected.
@@ -160,3 +170,11 @@ class LustreClients:
             return [named(self._nodes[0])]
         with ThreadPoolExecutor(min(len(self._nodes), AT_A_TIME)) as pool:
             return list(pool.map(named, self._nodes))
+
+
+def _is_put_back(restoration: LustreRestoration) -> bool:
+    try:
+        restoration.carry_out()
+    except AscarError:
+        return False  # the keeper tries again, and says why
+    return True

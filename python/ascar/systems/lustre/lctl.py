@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LIMIT_S = 10.0
 """How long one call of `lctl` may take."""
+_AT_ONCE = 100  # parameters of one call: each is a connection of its own to a node
 _PASSES = 4  # what Lustre changes with a parameter is set in the next pass at the latest
 _SERVING = frozenset({"FULL", "IDLE"})
 _HEAD = re.compile(r"(osc|mdc|llite)\.([A-Za-z0-9_-]{1,128})\.([a-z_]{1,64})=(.*)")
@@ -82,9 +83,9 @@ class Lctl:
             different = [full for full in names if present.get(full) != wanted[full]]
             if not different:
                 return
-            for full in different:
-                words = [self._program, "set_param", f"{full}={wanted[full]}"]
-                done = self._node.run(words, LIMIT_S)
+            for first in range(0, len(different), _AT_ONCE):
+                words = [f"{full}={wanted[full]}" for full in different[first : first + _AT_ONCE]]
+                done = self._node.run([self._program, "set_param", *words], LIMIT_S)
                 refusal = done.err if done.status != 0 else refusal
         present = self.values(settings)
         for full in different:

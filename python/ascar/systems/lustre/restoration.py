@@ -1,17 +1,15 @@
-"""What puts clients' parameters back, by ascar itself or, if it was killed, by the keeper.
+"""What puts a client's parameters back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.lustre.restoration RECORD...
+    python -m ascar.systems.lustre.restoration RECORD
 
-`RECORD` is a `LustreRestoration` as JSON; it is in the keeper's journal before anything is set. All clients
-that are named are put back at the same time.
+`RECORD` is a `LustreRestoration` of one client as JSON; it is in the keeper's journal before anything is set.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,11 +20,6 @@ from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-AT_A_TIME = 32
-"""How many nodes are asked at the same time."""
 _SERVING_S, _LOOK_S = 30.0, 1.0
 _AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
 
@@ -45,6 +38,11 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     file_system: str
     values: dict[str, int]
     node: dict[str, Any] | None = None
+
+    @property
+    def command(self) -> list[str]:
+        """The command for the keeper's journal."""
+        return [sys.executable, "-m", "ascar.systems.lustre.restoration", msgspec.json.encode(self).decode()]
 
     def carry_out(self) -> None:
         """Put everything back that still has a device.
@@ -68,13 +66,6 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         lctl.put(old)
 
 
-def commands_of(restorations: Sequence[LustreRestoration]) -> Iterator[list[str]]:
-    """The commands for the keeper's journal; each is for `AT_A_TIME` clients at most."""
-    for first in range(0, len(restorations), AT_A_TIME):
-        records = [msgspec.json.encode(one).decode() for one in restorations[first : first + AT_A_TIME]]
-        yield [sys.executable, "-m", "ascar.systems.lustre.restoration", *records]
-
-
 def _await_serving(lctl: Lctl) -> None:
     """Wait until recovery is over, in which nothing is set."""
     deadline_s = time.monotonic() + _SERVING_S
@@ -89,25 +80,14 @@ def _await_serving(lctl: Lctl) -> None:
             return
 
 
-def _failure_of(record: str) -> str | None:
-    """What went wrong in putting one client back."""
-    where = ""
-    try:
-        restoration = typed.decode(record.encode(), LustreRestoration)
-        where = "" if restoration.node is None else f"node {node_of(restoration.node).name}: "
-        restoration.carry_out()
-    except (AscarError, msgspec.MsgspecError) as error:
-        said = str(error)
-        return said if said.startswith(where) else f"{where}{said}"
-    return None
-
-
 def main() -> int:
-    """Put back what the records on the command line say; 1 if a client is not back."""
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        failed = [one for one in pool.map(_failure_of, sys.argv[1:]) if one is not None]
-    sys.stderr.write("".join(f"{' '.join(one.split())}\n" for one in failed))
-    return 1 if failed else 0
+    """Put back what the record on the command line says."""
+    try:
+        typed.decode(sys.argv[1].encode(), LustreRestoration).carry_out()
+    except (AscarError, msgspec.MsgspecError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
