@@ -178,8 +178,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.fixture
-def live(server: Server, tmp_path: Path) -> Iterator[Path]:
+def live(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The study file of the server, which is as before afterwards."""
+    # What root's keeper has in force is that of other tests.
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
     before = server.state()
     yield server.table(tmp_path / "live.toml")
     restore_all(everything=True)

@@ -97,6 +97,8 @@ def run(
 ) -> Iterator[int]:
     """A run that recommends another `hz` and another `timeout`."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # What root's keeper has in force is that of other tests.
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
     study = Study.parse(STUDY.replace("PORT", str(redis.port)).replace("FILE", str(file)))
     space = study_space(study, open_target(study.target).space)
     best = space.validate({**space.default(), "hz": 100, "timeout": 300})

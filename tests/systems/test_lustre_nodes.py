@@ -64,6 +64,7 @@ def servers() -> Iterator[list[Server]]:
 @pytest.fixture
 def clients(servers: list[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Client]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
     return [Client(one) for one in servers]
 
 
