@@ -8,12 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
-from ascar.history import History
-from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
-from ascar.results.verdict import Verdict
 from ascar.space import preset
 from ascar.study import Study
 from ascar.systems.machine import describe_machine
@@ -29,7 +24,7 @@ kind = "localfs"
 
 
 @pytest.fixture
-def keep(trial_of):
+def keep(keep_run):
     """Keep a finished run that recommends a configuration."""
 
     def make(machine=None, **changed):
@@ -38,20 +33,7 @@ def keep(trial_of):
         default = space.default()
         best = space.nearest({**default, **changed})
         machine = {"target": "localfs", **describe_machine(), **(machine or {})}
-        with History() as history, history.begin(study, space, machine) as run:
-            trials = [
-                trial_of(1, default, 100.0, purpose=Purpose.DEFAULT),
-                trial_of(2, best, 150.0),
-            ]
-            for trial in trials:
-                run.start_trial(replace(trial, state=TrialState.RUNNING))
-                run.finish_trial(trial)
-            counts = {TrialState.COMPLETE: 2}
-            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
-            run.finish(
-                Outcome(run.id, "disk", trials[1], trials[0], best, verdict, {}, counts, "done", machine)
-            )
-            return run.id
+        return keep_run(study, space, best, machine)
 
     return make
 

@@ -160,12 +160,29 @@ def get_stripe(directory: str, quirk: str) -> str:
     return "\x1b[2Jnothing" if quirk == "no layout" else shown
 
 
-class LustreStandIn:
-    """A stand-in's state and the options of a study of it."""
+class ClientState:
+    """A stand-in's state in a file, that of a client which was just mounted."""
 
     def __init__(self, place: Path) -> None:
         self.file = place / "state.json"
         self.save(fresh())
+
+    def save(self, state: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps(state))
+
+    def change(self, **keys: Any) -> None:
+        self.save(json.loads(self.file.read_text()) | keys)
+
+    @property
+    def values(self) -> dict[str, int]:
+        return json.loads(self.file.read_text())["values"]
+
+
+class LustreStandIn(ClientState):
+    """The stand-in of this machine's client, and the options of a study of it."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(place)
         script = Path(__file__).resolve()
         for name in ("lctl", "lfs"):
             program = place / name
@@ -177,16 +194,6 @@ class LustreStandIn:
             "lctl": str(place / "lctl"),
             "lfs": str(place / "lfs"),
         }
-
-    def save(self, state: dict[str, Any]) -> None:
-        self.file.write_text(json.dumps(state))
-
-    def change(self, **keys: Any) -> None:
-        self.save(json.loads(self.file.read_text()) | keys)
-
-    @property
-    def values(self) -> dict[str, int]:
-        return json.loads(self.file.read_text())["values"]
 
 
 def main(file: Path, verb: str, *words: str) -> int:

@@ -19,8 +19,11 @@ import pytest
 from msgspec.structs import replace
 
 from ascar.cli import main
+from ascar.history import History
 from ascar.results.measurement import Measurement
+from ascar.results.outcome import Outcome
 from ascar.results.trial import Purpose, Trial, TrialState
+from ascar.results.verdict import Verdict
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from documents import check_document
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from ascar.messaging import MessageServer
     from ascar.simulation import Scenario
     from ascar.space import Configuration
+    from ascar.study import Study
 
 GOING_S = 30.0
 
@@ -202,6 +206,24 @@ def trial_of() -> Callable[..., Trial]:
         return Trial(number, configuration, **{**values, **other})
 
     return make
+
+
+@pytest.fixture
+def keep_run(trial_of: Callable[..., Trial]) -> Callable[..., int]:
+    """Keeps a finished run that recommends a configuration, half as much better than the default."""
+
+    def keep(study: Study, space: Space, best: Configuration, machine: dict[str, Any]) -> int:
+        with History() as history, history.begin(study, space, machine) as run:
+            trials = [trial_of(1, space.default(), 100.0, purpose=Purpose.DEFAULT), trial_of(2, best, 150.0)]
+            for trial in trials:
+                run.start_trial(replace(trial, state=TrialState.RUNNING))
+                run.finish_trial(trial)
+            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
+            found, counts = (trials[1], trials[0], best), {TrialState.COMPLETE: 2}
+            run.finish(Outcome(run.id, study.name, *found, verdict, {}, counts, "done", machine))
+            return run.id
+
+    return keep
 
 
 # The interpreter may lie where only root can look, e.g. below /root: this shows that place, and nothing else

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec.structs import replace
 
 from ascar.errors import EnvironmentLacks, Refused
-from ascar.history import History
 from ascar.program.account import Account
 from ascar.program.postgresql import Programs
-from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
-from ascar.results.verdict import Verdict
 from ascar.space.study_table import study_space
 from ascar.study import Study, tuned_tables
 from ascar.systems import open_target
@@ -190,7 +185,7 @@ def live(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 @pytest.fixture
 def run(
-    server: Server, trial_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: Server, keep_run: Callable[..., int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., int]:
     """Keeps a run of a server of the study's own, or of the server itself, which recommends the values."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -201,17 +196,7 @@ def run(
         study = Study.parse(STUDY.replace("KIND", server.kind) + itself)
         space = study_space(study, open_target(study.target).space)
         best = space.validate({**space.default(), **(values or server.wanted)})
-        with History() as history, history.begin(study, space, {"target": server.kind}) as made:
-            trials = [trial_of(1, space.default(), 100.0, purpose=Purpose.DEFAULT), trial_of(2, best, 150.0)]
-            for trial in trials:
-                made.start_trial(replace(trial, state=TrialState.RUNNING))
-                made.finish_trial(trial)
-            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
-            counts = {TrialState.COMPLETE: 2}
-            made.finish(
-                Outcome(made.id, "tuned", trials[1], trials[0], best, verdict, {}, counts, "done", {})
-            )
-        return made.id
+        return keep_run(study, space, best, {"target": server.kind})
 
     return keep
 

@@ -11,12 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from msgspec.structs import replace
 
-from ascar.history import History
-from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
-from ascar.results.verdict import Verdict
 from ascar.space.study_table import study_space
 from ascar.study import Study
 from ascar.systems import open_target
@@ -93,7 +88,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(
-    redis: Any, file: Path, trial_of: Callable[..., Any], monkeypatch: Any, tmp_path: Path
+    redis: Any, file: Path, keep_run: Callable[..., int], monkeypatch: Any, tmp_path: Path
 ) -> Iterator[int]:
     """A run that recommends another `hz` and another `timeout`."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -102,15 +97,7 @@ def run(
     study = Study.parse(STUDY.replace("PORT", str(redis.port)).replace("FILE", str(file)))
     space = study_space(study, open_target(study.target).space)
     best = space.validate({**space.default(), "hz": 100, "timeout": 300})
-    with History() as history, history.begin(study, space, {"target": "program"}) as made:
-        trials = [trial_of(1, space.default(), 100.0, purpose=Purpose.DEFAULT), trial_of(2, best, 150.0)]
-        for trial in trials:
-            made.start_trial(replace(trial, state=TrialState.RUNNING))
-            made.finish_trial(trial)
-        verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
-        counts = {TrialState.COMPLETE: 2}
-        made.finish(Outcome(made.id, "cache", trials[1], trials[0], best, verdict, {}, counts, "done", {}))
-    yield made.id
+    yield keep_run(study, space, best, {"target": "program"})
     restore_all(everything=True)
 
 

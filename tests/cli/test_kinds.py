@@ -13,10 +13,6 @@ import pytest
 
 import ascar as ascar_package
 from ascar.extension import kinds
-from ascar.history import History
-from ascar.results.outcome import Outcome
-from ascar.results.trial import Purpose, TrialState
-from ascar.results.verdict import Verdict
 from ascar.rules import Action, RuleSet
 from ascar.space.study_table import study_space
 from ascar.study import Study
@@ -116,30 +112,14 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], St
 
 
 @pytest.fixture
-def finished(study: Callable[[str], Study], trial_of: Callable[..., Any]) -> Callable[[str], int]:
+def finished(study: Callable[[str], Study], keep_run: Callable[..., int]) -> Callable[[str], int]:
     """A finished run of a kind that recommends something else than the default."""
 
     def run_of(kind: str) -> int:
         target = open_target(study(kind).target)
         space = study_space(study(kind), target.space)
-        default = space.default()
-        best = space.neighbours(default)[0]
-        with History() as history, history.begin(study(kind), space, {"target": kind}) as run:
-            trials = [
-                trial_of(1, default, 100.0, purpose=Purpose.DEFAULT),
-                trial_of(2, best, 150.0),
-            ]
-            for trial in trials:
-                run.start_trial(trial)
-                run.finish_trial(trial)
-            verdict = Verdict("improved", 0.5, 0.4, 0.6, 1e-6, 5)
-            counts = {TrialState.COMPLETE: 2}
-            run.finish(
-                Outcome(
-                    run.id, kind, trials[1], trials[0], best, verdict, {}, counts, "done", {"target": kind}
-                )
-            )
-            return run.id
+        best = space.neighbours(space.default())[0]
+        return keep_run(study(kind), space, best, {"target": kind})
 
     return run_of
 

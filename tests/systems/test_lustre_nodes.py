@@ -34,19 +34,12 @@ with LustreClient(json.loads(sys.argv[1])) as target:
 """
 
 
-class Client:
+class Client(stand_in.ClientState):
     """A client whose state is in the home of its SSH server."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.file = server, server.folder / "state.json"
-        self.file.write_text(json.dumps(stand_in.fresh()))
-
-    def change(self, **keys: Any) -> None:
-        self.file.write_text(json.dumps(json.loads(self.file.read_text()) | keys))
-
-    @property
-    def values(self) -> dict[str, int]:
-        return json.loads(self.file.read_text())["values"]
+        super().__init__(server.folder)
+        self.server = server
 
     def reachable(self, *, is_so: bool) -> None:
         keys = self.server.folder / "authorized"

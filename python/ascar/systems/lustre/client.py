@@ -69,7 +69,7 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         settings: the settings to tune, such as "osc.max_dirty_mb". None: those of `parameters`.
         parameters: "expert" or "wide".
         osts: the layout of new files is tuned too, over at most so many OSTs. None: it is not.
-        nodes: the clients whose parameters are set: names of [[node]] tables. None are there: this machine.
+        nodes: the clients whose parameters are set, by the names of [[node]] tables; none: this machine.
         lctl: the program, by name or path; on nodes it is theirs.
         lfs: the program that sets layouts, by name or path.
     """
