@@ -1,7 +1,9 @@
 """A stand-in for `lctl` and `lfs` with the rules of a client, on a state in JSON: `FILE VERB WORDS`.
 
-The state has values by full name, `memory_mb`, `states` by import, and `history`. `quirk` makes its output
-another version's, or a hostile one. A directory's layout is an attribute of it, as in Lustre.
+The rules are those of the client's own source (llite/lproc_llite.c, osc/lproc_osc.c, obdclass/genops.c and
+lprocfs_status.c). The state has values by full name, `version`, `memory_mb`, what the targets allow
+(`brw_bytes`, `grant_block_bytes`, `mod_rpcs`; `connected`: whether imports tell of it), `states` by import,
+and `history`. `quirk` makes its output a hostile one. A directory's layout is an attribute, as in Lustre.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import fnmatch
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -23,35 +26,55 @@ DEFAULTS = {
         "max_rpcs_in_flight": 8,
         "max_pages_per_rpc": 1024,
         "max_dirty_mb": 32,
+        "checksums": 1,
         "short_io_bytes": 16384,
     },
-    "mdc": {"max_rpcs_in_flight": 8, "max_mod_rpcs_in_flight": 7},
+    "mdc": {"max_rpcs_in_flight": 8, "max_mod_rpcs_in_flight": 7, "max_dirty_mb": 32},
     "llite": {
         "max_read_ahead_mb": 64,
         "max_read_ahead_per_file_mb": 64,
         "max_read_ahead_whole_mb": 2,
+        "read_ahead_range_kb": 1024,
         "statahead_max": 32,
-        "max_cached_mb": 32064,
+        "max_cached_mb": 12064,
     },
 }
+SINCE_2_11 = ("short_io_bytes", "read_ahead_range_kb", f"{MDC[0]}.max_dirty_mb", f"{MDC[1]}.max_dirty_mb")
 
 
-def fresh() -> dict[str, Any]:
-    """The state of a client that was just mounted."""
+def fresh(version: str = "2.15") -> dict[str, Any]:
+    """The state of a client that was just mounted: of version 2.10, 2.15, or 2.17."""
     devices = [*OSC, *MDC, LLITE]
     values = {
         f"{one}.{name}": value for one in devices for name, value in DEFAULTS[one.split(".")[0]].items()
     }
-    return {"values": values, "memory_mb": 16384, "states": {}, "history": {}, "quirk": "", "sets": 0}
+    if version == "2.10":
+        values = {full: value for full, value in values.items() if not full.endswith(SINCE_2_11)}
+    return {
+        "values": values,
+        "version": version,
+        "memory_mb": 16384,
+        "brw_bytes": 16 << 20,
+        "grant_block_bytes": 65536,
+        "mod_rpcs": 8,
+        "connected": True,
+        "states": {},
+        "history": {},
+        "quirk": "",
+        "sets": 0,
+    }
 
 
 def written(full: str, state: dict[str, Any]) -> str:
     """What get_param shows of a value."""
     value, quirk = state["values"][full], state["quirk"]
     if full.endswith("max_cached_mb"):
-        return f"\nusers: 9\nmax_cached_mb: {value}\nused_mb: 5116\nunused_mb: 26948\nreclaim_count: 0"
+        newer = "" if state["version"] == "2.10" else "\nmax_read_ahead_mb: 64\nused_read_ahead_mb: 0"
+        return f"\nusers: 9\nmax_cached_mb: {value}\nused_mb: 5116\nunused_mb: 26948\nreclaim_count: 0{newer}"
     if quirk == "fractions" and full.endswith("_mb"):
-        return f"{value}.00"
+        return f"{value:.2f}"
+    if value != int(value):
+        return f"{value:.2f}"
     if quirk == "words" and full.endswith("max_dirty_mb"):
         return "unlimited"
     return str(value)
@@ -60,16 +83,34 @@ def written(full: str, state: dict[str, Any]) -> str:
 def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
     """What else an import tells."""
     now = state["states"].get(device, "FULL")
-    usecs, nid = ("usecs", '"10.0.0.5@o2ib"') if state["quirk"] == "2.17" else ("usec", "10.0.0.5@o2ib")
-    newer = f"\n    nids_stats:\n       {nid}: {{ connects: 1 }}\n    idle: 3 sec" if nid[0] == '"' else ""
+    version = state["version"]
+    usecs, nid = "usec" if version == "2.10" else "usecs", "10.0.0.5@o2ib"
+    newer = ""
+    if version == "2.17":
+        nid = f'"{nid}"'
+        newer = f"\n       nids_stats:\n          {nid}: {{ connects: 1, uptodate: uptodate, sec_ago: 9 }}"
+    limits = f"       max_mod_rpcs: {state['mod_rpcs']}\n       max_brw_size: 1048576\n"
+    if device.startswith("osc"):
+        blocks = state["grant_block_bytes"]
+        limits = f"       max_brw_size: {state['brw_bytes']}\n       grant_block_size: {blocks}\n"
+    limits = limits if state["connected"] else ""
     history = state["history"].get(device, [[100, "CONNECTING"], [101, "FULL"]])
     rows = "".join(f"\n - [ {at}, {name} ]" for at, name in history)
     told = {
         "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n"
-        f"    current_connection: {nid}{newer}",
+        "    connect_flags: [ write_grant, server_lock, version, grant_param ]\n    connect_data:\n"
+        f"       flags: 0xa0425af2e3440478\n       instance: 3\n{limits}"
+        "    import_flags: [ replayable, pingable, connect_tried ]\n    connection:\n"
+        f"       failover_nids: [ {nid} ]{newer}\n       current_connection: {nid}\n       idle: 3 sec\n"
+        f"    rpcs:\n       inflight: 0\n       avg_waittime: 408 {usecs}",
         "state": f"\ncurrent_state: {now}\nstate_history:{rows}",
         "stats": "\nsnapshot_time             1.5 secs.nsecs\n"
-        f"req_waittime              10 samples [{usecs}] 1 900 5000000 99\n"
+        + (
+            ""
+            if version == "2.10"
+            else "start_time                0.5 secs.nsecs\nelapsed_time 1.0 secs.nsecs\n"
+        )
+        + f"req_waittime              10 samples [{usecs}] 1 900 5000000 99\n"
         "write_bytes               4 samples [bytes] 4096 4096 16384 67108864",
     }
     if state["quirk"] == "no state":
@@ -77,33 +118,55 @@ def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
     return told
 
 
+RANGES = {  # what is refused outside of it, whatever the other values are
+    "osc.max_rpcs_in_flight": (1, 256),
+    "osc.checksums": (0, 1),
+    "mdc.max_rpcs_in_flight": (2, 512),
+    "mdc.max_mod_rpcs_in_flight": (1, 512),
+}
+
+
+def is_allowed(full: str, value: int, state: dict[str, Any]) -> bool:
+    """Whether the client takes a value."""
+    values, (device, name) = state["values"], full.rsplit(".", 1)
+    memory_mb = state["memory_mb"]
+    low, high = RANGES.get(f"{device.split('.')[0]}.{name}", (0, 1 << 40))
+    most = {
+        "max_dirty_mb": min(2047, memory_mb // 4),
+        "max_pages_per_rpc": state["brw_bytes"] // 4096,
+        "max_mod_rpcs_in_flight": min(state["mod_rpcs"], values.get(f"{device}.max_rpcs_in_flight", 0) - 1),
+        "short_io_bytes": 1 << 20,
+        "max_read_ahead_mb": memory_mb // 2,
+        "max_read_ahead_per_file_mb": values.get(f"{device}.max_read_ahead_mb"),
+        "max_read_ahead_whole_mb": values.get(f"{device}.max_read_ahead_per_file_mb"),
+        "read_ahead_range_kb": values.get(f"{device}.max_read_ahead_per_file_mb", 0) * 1024,
+        "max_cached_mb": memory_mb,
+    }
+    least = {"max_dirty_mb": 1, "max_pages_per_rpc": 1, "short_io_bytes": 64, "read_ahead_range_kb": 64}
+    is_off = value == 0 and name in ("short_io_bytes", "read_ahead_range_kb")
+    return is_off or max(low, least.get(name, 0)) <= value <= min(high, most.get(name, high))
+
+
 def stored(full: str, value: int, state: dict[str, Any]) -> bool:
     """Set a value as the client does, with what it changes along; False: it is out of range."""
     values, (device, name) = state["values"], full.rsplit(".", 1)
-    kind = device.split(".")[0]
-    of = lambda other: f"{device}.{other}"  # noqa: E731
-    if name == "max_dirty_mb" and not 0 < value < min(2048, state["memory_mb"] // 4 + 1):
+    is_raised = name in ("max_rpcs_in_flight", "max_pages_per_rpc")
+    if name == "max_pages_per_rpc":
+        chunk = state["grant_block_bytes"] // 4096
+        value = -(-value // chunk) * chunk
+    if not is_allowed(full, value, state):
         return False
-    if kind == "osc" and name == "max_rpcs_in_flight" and not 1 <= value <= 256:
-        return False
-    if name == "max_pages_per_rpc" and not 16 <= value <= 4096:  # the server's brw_size is 16 MiB
-        return False
-    if kind == "mdc" and name == "max_rpcs_in_flight":
-        if not 2 <= value <= 512:
-            return False
-        values[of("max_mod_rpcs_in_flight")] = min(values[of("max_mod_rpcs_in_flight")], value - 1)
-    if name == "max_mod_rpcs_in_flight" and not 1 <= value < values[of("max_rpcs_in_flight")]:
-        return False
-    if name == "max_read_ahead_per_file_mb" and value > values[of("max_read_ahead_mb")]:
-        return False
-    if name == "max_read_ahead_whole_mb" and value > values[of("max_read_ahead_per_file_mb")]:
-        return False
-    values[full] = value
-    if kind == "osc" and name in ("max_rpcs_in_flight", "max_pages_per_rpc"):
-        least = values[of("max_rpcs_in_flight")] * values[of("max_pages_per_rpc")] * 4 // 1024
-        values[of("max_dirty_mb")] = min(
-            max(values[of("max_dirty_mb")], least), state["memory_mb"] // 8, 2047
-        )
+    if name == "statahead_max" and value > (8192 if state["version"] == "2.10" else 512):
+        return True  # and says nothing
+    if name == "max_rpcs_in_flight" and device.startswith("mdc"):
+        modifying = f"{device}.max_mod_rpcs_in_flight"
+        values[modifying] = min(values[modifying], value - 1)
+    values[full] = value // 4 * 4 if name == "read_ahead_range_kb" else value
+    if is_raised and f"{device}.max_dirty_mb" in values:
+        pages = values.get(f"{device}.max_pages_per_rpc", 256)
+        raised = max(values[f"{device}.max_dirty_mb"], values[f"{device}.max_rpcs_in_flight"] * pages / 256)
+        raised = min(raised, state["memory_mb"] / 8)
+        values[f"{device}.max_dirty_mb"] = raised if state["version"] == "2.10" else math.ceil(raised)
     return True
 
 

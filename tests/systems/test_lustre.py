@@ -17,8 +17,8 @@ import pytest
 
 import lctl_stand_in as stand_in
 from ascar.catalogues.lustre import lustre
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.space import ChangeCost, identifier
+from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
+from ascar.space import ChangeCost, Guarantee, Range, identifier
 from ascar.systems.lustre.client import LustreClient
 from ascar.systems.lustre.layout import Layout, layout_of
 from ascar.systems.lustre.lctl import setting_of, told
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEQUENCES = 10
+VERSIONS = ("2.10", "2.15", "2.17")
 DIRTY = f"{stand_in.OSC[0]}.max_dirty_mb"
 # A process that sets what it is told, says so, and waits to be killed.
 CHILD = """
@@ -76,7 +77,8 @@ def test_each_setting_and_what_changes_with_it_is_put_back(client: LustreStandIn
     setting = lustre()[name]
     with LustreClient({**client.options, "settings": [name]}) as target:
         assert {identifier(one) for one in setting.changes} <= set(target.space.names)
-        value = 32 if name.startswith("osc.max_rpcs") else setting.range[0] or 1
+        target.space = target.space.permit_weaker(Guarantee)
+        value = {"osc.max_rpcs_in_flight": 32, "osc.checksums": 0}.get(name, setting.range[0] or 1)
         if identifier("mdc.max_rpcs_in_flight") in target.space.names:
             apply(target, mdc_max_rpcs_in_flight=4, mdc_max_mod_rpcs_in_flight=3)
         else:
@@ -115,18 +117,101 @@ def test_a_trial_in_which_the_client_was_evicted_fails_by_name(client: LustreSta
         target.sample()
 
 
-@pytest.mark.parametrize("quirk", ["2.17", "fractions"])
-def test_output_of_other_versions_is_read(client: LustreStandIn, quirk: str) -> None:
-    client.change(quirk=quirk)
-    with LustreClient(client.options) as target:
-        assert target.read(["osc_max_dirty_mb"]) == {"osc_max_dirty_mb": 32}
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("quirk", ["", "fractions"])
+def test_output_of_other_versions_is_read(client: LustreStandIn, version: str, quirk: str) -> None:
+    client.save({**stand_in.fresh(version), "quirk": quirk})
+    with LustreClient({**client.options, "parameters": "wide"}) as target:
+        assert target.read(["osc_max_dirty_mb", "llite_max_cached_mb"]) == {
+            "osc_max_dirty_mb": 32,
+            "llite_max_cached_mb": 12064,
+        }
+        assert ("osc_short_io_bytes" in target.space) == (version != "2.10"), "2.10 does not have it"
         assert target.sample().counters["mdc_requests"] == 20
+
+
+def test_a_setting_that_a_study_names_must_be_there(client: LustreStandIn) -> None:
+    client.save(stand_in.fresh("2.10"))
+    options = {**client.options, "settings": ["osc.short_io_bytes"]}
+    with (
+        pytest.raises(StageFailed, match=r"no setting|osc\.short_io_bytes: no device"),
+        LustreClient(options),
+    ):
+        pass
+
+
+def domain(target: LustreClient, name: str) -> Range:
+    found = target.space.domain(name)
+    assert isinstance(found, Range)
+    return found
+
+
+def test_what_the_targets_and_the_memory_allow_bounds_the_search(client: LustreStandIn) -> None:
+    client.change(brw_bytes=4 << 20, grant_block_bytes=1 << 20, mod_rpcs=24)
+    with LustreClient({**client.options, "parameters": "wide"}) as target:
+        pages = domain(target, "osc_max_pages_per_rpc")
+        assert (pages.low, pages.high, pages.step) == (256, 1024, 256)
+        assert domain(target, "mdc_max_mod_rpcs_in_flight").high == 24
+        memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        assert domain(target, "llite_max_cached_mb").high == memory_mb
+        assert domain(target, "llite_max_read_ahead_mb").high == memory_mb // 2
+        for value in pages.each():
+            apply(target, osc_max_pages_per_rpc=int(value))
+
+
+def test_without_what_the_targets_allow_the_range_is_that_of_lustre(client: LustreStandIn) -> None:
+    client.change(connected=False)
+    with LustreClient(client.options) as target:
+        assert domain(target, "osc_max_pages_per_rpc").high == 16384
+
+
+def test_dirty_data_of_a_part_of_a_mebibyte_is_set_again(client: LustreStandIn) -> None:
+    """An eighth of the memory, at which an older client stops raising it, is not whole."""
+    client.save({**stand_in.fresh("2.10"), "memory_mb": 12247})
+    before = client.values
+    with LustreClient(client.options) as target:
+        raw = [client.options["lctl"], "set_param", f"{stand_in.OSC[0]}.max_rpcs_in_flight=256"]
+        subprocess.run([*raw, f"{stand_in.OSC[0]}.max_pages_per_rpc=4096"], check=True)
+        assert client.values[DIRTY] == 12247 / 8
+        apply(target, osc_max_rpcs_in_flight=256, osc_max_pages_per_rpc=4096, osc_max_dirty_mb=100)
+        assert client.values[DIRTY] == 100
+    assert client.values == before
+
+
+def test_a_value_that_is_not_whole_before_a_study_is_named(client: LustreStandIn) -> None:
+    client.change(values={**client.values, DIRTY: 31.62}, sets=0)
+    with (
+        pytest.raises(StageFailed, match=r"max_dirty_mb = 31\.62: set it to a whole"),
+        LustreClient(client.options),
+    ):
+        pass
+    assert json.loads(client.file.read_text())["sets"] == 0
+
+
+def test_a_value_beyond_the_range_before_a_study_is_the_default(client: LustreStandIn) -> None:
+    fresh = stand_in.fresh("2.10")
+    full = f"{stand_in.LLITE}.statahead_max"
+    client.save({**fresh, "values": {**fresh["values"], full: 8192}})
+    with LustreClient({**client.options, "settings": ["llite.statahead_max"]}) as target:
+        assert dict(target.space.default()) == {"llite_statahead_max": 8192}
+        apply(target, llite_statahead_max=64)
+    assert client.values[full] == 8192
+
+
+def test_data_without_checksums_has_to_be_permitted(client: LustreStandIn) -> None:
+    options = {**client.options, "settings": ["osc.checksums"]}
+    with LustreClient(options) as target, pytest.raises(SpaceError, match="integrity"):
+        target.space.validate({"osc_checksums": 0})
+    client.change(values={**client.values, **{f"{one}.checksums": 0 for one in stand_in.OSC}})
+    with LustreClient(options) as target:
+        apply(target, osc_checksums=1)
+        apply(target, osc_checksums=0)
 
 
 @pytest.mark.parametrize(
     ("quirk", "words"),
     [
-        ("words", "= 'unlimited': must be a whole number"),
+        ("words", "= 'unlimited': must be a number"),
         ("no state", "must have one line with its state, has 0"),
     ],
 )
@@ -144,6 +229,7 @@ def test_devices_that_differ_are_named(client: LustreStandIn) -> None:
 
 def test_a_value_that_the_server_does_not_allow_fails_the_trial(client: LustreStandIn) -> None:
     before = client.values
+    client.change(connected=False)
     with LustreClient(client.options) as target:
         with pytest.raises(StageFailed, match="max_pages_per_rpc = 16384: is 1024 after set_param") as failed:
             apply(target, osc_max_pages_per_rpc=16384)
@@ -309,10 +395,10 @@ def sequence(seed: int) -> list[dict[str, int]]:
         found.append(
             {
                 "osc_max_rpcs_in_flight": draw.randint(1, 256),
-                "osc_max_pages_per_rpc": draw.randint(16, 4096),
+                "osc_max_pages_per_rpc": 256 * draw.randint(1, 16),
                 "osc_max_dirty_mb": draw.randint(1, 2047),
                 "mdc_max_rpcs_in_flight": rpcs,
-                "mdc_max_mod_rpcs_in_flight": draw.randint(1, rpcs - 1),
+                "mdc_max_mod_rpcs_in_flight": draw.randint(1, min(rpcs - 1, 8)),
                 "llite_max_read_ahead_mb": ahead,
                 "llite_max_read_ahead_per_file_mb": draw.randint(0, ahead),
             }
@@ -327,6 +413,8 @@ def test_random_sequences_that_are_killed_leave_nothing(client: LustreStandIn, s
 
 
 def one_that_is_killed(client: LustreStandIn, seed: int) -> None:
+    version, block = VERSIONS[seed % len(VERSIONS)], (4096, 65536, 1 << 20)[seed % 5 % 3]
+    client.save({**stand_in.fresh(version), "grant_block_bytes": block, "memory_mb": 12247})
     before, draw = client.values, random.Random(seed)
     words = [sys.executable, "-c", CHILD, json.dumps(client.options)]
     words.append(json.dumps(sequence(seed)))

@@ -5,10 +5,15 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ascar import typed
+from ascar.expression import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -21,7 +26,11 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         range: the least and the greatest number.
         default: the default of Lustre.
         source: where the range and the rule are from.
+        greatest: a formula of what a client and its targets allow; `lustre.toml` has its names.
+        step: a formula of the distance between two values.
         log: whether its scale is logarithmic.
+        zero: what 0 means, where it is outside of the range; empty: it is not allowed, or inside.
+        weaker: the values that weaken a guarantee.
         changes: other settings that Lustre changes with it.
         at_most: the setting that it must not exceed when it is set; empty: none.
         expert: whether a study searches it that names no settings.
@@ -34,7 +43,11 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     range: tuple[int, int]
     default: int
     source: str
+    greatest: str = ""
+    step: str = "1"
     log: bool = False
+    zero: str = ""
+    weaker: dict[str, str] = {}
     changes: tuple[str, ...] = ()
     at_most: str = ""
     expert: bool = False
@@ -44,6 +57,25 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         """What `lctl` calls it on all devices of a file system."""
         kind, parameter = self.name.split(".")
         return f"{kind}.{file_system}-*.{parameter}"
+
+    def limits(self, known: Mapping[str, int]) -> tuple[int, int, int]:
+        """The least and the greatest value, and their distance, where a client and its targets are known.
+
+        Args:
+            known: what both allow, by the names of `lustre.toml`. What is missing limits nothing.
+        """
+        (low, high), step = self.range, int(_number(self.step, known) or 1)
+        greatest = _number(self.greatest, known) if self.greatest else None
+        if greatest is not None:
+            high = min(high, int(greatest))
+        low = -(-low // step) * step
+        return low, max(low, low + (high - low) // step * step), step
+
+
+def _number(formula: str, known: Mapping[str, int]) -> float | None:
+    """What a formula says; None: one of its names is not known."""
+    expression = parse(formula)
+    return float(expression.evaluate(known)) if set(expression.names) <= set(known) else None
 
 
 class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,20 +16,19 @@ import secrets
 import shutil
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.catalogues.lustre import LustreSetting, lustre
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.expression import parse
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.quoting import comment, shell_line
 from ascar.results.machine import Need
 from ascar.results.trial import Change
-from ascar.space import ChangeCost, Space, identifier, integer
+from ascar.space import identifier
 from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
@@ -45,6 +44,7 @@ from ascar.systems.lustre.layout import (
     layout_of,
     layout_parameters,
 )
+from ascar.systems.lustre.parameters import chosen_settings, lustre_space
 from ascar.systems.machine import describe_machine
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Configuration, Parameter, Value
+    from ascar.catalogues.lustre import LustreSetting
+    from ascar.space import Configuration, Space, Value
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,7}")
 _UNDO_S = 60.0
@@ -110,19 +111,7 @@ class LustreClient(Target):
         self.options = convert(options, LustreOptions, "target")
         _check(self.options)
         self._settings = {identifier(name): one for name, one in _chosen(self.options).items()}
-        parameters = [_parameter(name, one) for name, one in self._settings.items()]
-        limits = [
-            parse(f"{name} <= {identifier(one.at_most)}")
-            for name, one in self._settings.items()
-            if identifier(one.at_most or "none") in self._settings
-        ]
-        rpcs, modifying = "mdc_max_rpcs_in_flight", "mdc_max_mod_rpcs_in_flight"
-        if rpcs in self._settings:
-            limits.append(parse(f"{modifying} < {rpcs}"))
-        if self.options.osts is not None:
-            parameters += layout_parameters(self.options.osts)
-            limits += layout_constraints()
-        self.space = Space(tuple(parameters), name="lustre", constraints=tuple(limits))
+        self.space = self._space({}, {})
         self.owner = "lustre"
         self._opened = ExitStack()
         self._clients: LustreClients | None = None
@@ -144,7 +133,8 @@ class LustreClient(Target):
         nodes = self.options.nodes
         program = self.options.lctl if nodes else _program("lctl", self.options.lctl)
         clients = LustreClients(nodes, program, self.options.file_system)
-        clients.begin(self._names)
+        clients.begin(self._names, self.options.settings or ())
+        self._settings = {name: one for name, one in self._settings.items() if one.name in clients.names}
         if self.options.osts is not None:
             self._lfs = Lfs(LocalNode(), _program("lfs", self.options.lfs))
             if self.options.osts > (osts := clients.osts()):
@@ -154,7 +144,7 @@ class LustreClient(Target):
                 )
         self._clients = clients
         try:
-            self.space = self.space.with_defaults(clients.old_values())
+            self.space = self._space(clients.allowed(), clients.old_values())
             self._current = dict(self.space.default())
             self._keeper = keeper = self._opened.enter_context(Keeper(self.owner, user=True))
             for restoration in clients.restorations:
@@ -289,6 +279,13 @@ class LustreClient(Target):
         playbook = Playbook("Lustre", "lustre_clients", tasks, remarks=remarks)
         return {"shell": [*map(shell_line, lines.values()), *stays], "ansible": playbook.lines()}
 
+    def _space(self, allowed: Mapping[str, int], present: Mapping[str, int]) -> Space:
+        space = lustre_space(self._settings.values(), allowed, present)
+        if self.options.osts is None:
+            return space
+        parameters = (*space.parameters, *layout_parameters(self.options.osts))
+        return replace(space, parameters=parameters, constraints=(*space.constraints, *layout_constraints()))
+
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(one.name for one in self._settings.values())
@@ -305,6 +302,10 @@ def _program(key: str, name: str) -> str:
     return str(Path(found).absolute())
 
 
+def _chosen(options: LustreOptions) -> Mapping[str, LustreSetting]:
+    return chosen_settings(options.settings, wide=options.parameters == "wide")
+
+
 def _check(options: LustreOptions) -> None:
     for one in options.nodes:
         node_of(one)
@@ -317,31 +318,3 @@ def _check(options: LustreOptions) -> None:
         raise StudyError(f"target.path = {options.path!r:.80}: must be the absolute path of a directory")
     if options.osts is not None and not 1 <= options.osts <= OSTS_MAX:
         raise StudyError(f"target.osts = {options.osts}: must be from 1 to {OSTS_MAX}")
-
-
-def _chosen(options: LustreOptions) -> dict[str, LustreSetting]:
-    """The settings of a study, with those that Lustre changes along with them, in the order of writing."""
-    known = lustre()
-    names = options.settings
-    if names is None:
-        names = tuple(one.name for one in known.values() if one.expert or options.parameters == "wide")
-    if not names:
-        raise StudyError("target.settings = []: must name at least one setting")
-    for name in names:
-        if name not in known:
-            raise StudyError(f"target.settings: {name!r:.80}: must be one of {', '.join(known)}")
-    along = {other for name in names for other in (*known[name].changes, known[name].at_most) if other}
-    return {name: one for name, one in known.items() if name in along or name in names}
-
-
-def _parameter(name: str, setting: LustreSetting) -> Parameter:
-    return integer(
-        name,
-        setting.range,
-        log=setting.log,
-        default=setting.default,
-        cost=ChangeCost.DYN_KERNEL,
-        unit=setting.unit,
-        description=setting.what,
-        native=setting.name,
-    )

@@ -14,7 +14,7 @@ from ascar.systems.lustre.lctl import Lctl, setting_of
 from ascar.systems.lustre.restoration import LustreRestoration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
 AT_A_TIME = 32
 """How many nodes are asked at the same time."""
@@ -66,20 +66,38 @@ class LustreClients:
             ]
         self._names: tuple[str, ...] = ()
 
-    def begin(self, names: tuple[str, ...]) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings that every client has; empty before `begin`."""
+        return self._names
+
+    def begin(self, names: tuple[str, ...], needed: Collection[str] = ()) -> None:
         """Learn the values from before the study.
 
         Args:
             names: the settings.
+            needed: those of them that every client must have; the others are left out where one has not.
 
         Raises:
-            StageFailed: a target of a client is not connected, or `lctl` fails.
+            StageFailed: a target of a client is not connected, a value is not whole, or `lctl` fails.
             EnvironmentLacks: a node cannot be reached.
         """
         self.check_serving()
-        self._names = names
-        for one, old in zip(self._nodes, self._each(lambda one: one.lctl.values(names)), strict=True):
+        found = self._each(lambda one: one.lctl.known(names))
+        self._names = kept = tuple(
+            name for name in names if name in needed or all(name in known for known in found)
+        )
+        for one, old in zip(self._nodes, self._each(lambda one: _whole(one.lctl.values(kept))), strict=True):
             one.old = old
+
+    def allowed(self) -> dict[str, int]:
+        """What all clients and their targets allow, by the names of formulas in `lustre.toml`."""
+        found: dict[str, int] = {}
+        for known in self._each(lambda one: one.lctl.allowed()):
+            for name, value in known.items():
+                choose = max if name == "grant_block_size" else min
+                found[name] = choose(found.get(name, value), value)
+        return found
 
     @property
     def restorations(self) -> list[LustreRestoration]:
@@ -107,7 +125,7 @@ class LustreClients:
         """The OSTs that every client knows."""
         return min(self._each(lambda one: one.lctl.osts()))
 
-    def values(self) -> dict[str, int]:
+    def values(self) -> dict[str, float]:
         """A value for each parameter, which all devices of all clients have.
 
         Raises:
@@ -121,7 +139,7 @@ class LustreClients:
         Raises:
             StageFailed: devices differ.
         """
-        return self._joint([one.old for one in self._nodes])
+        return _whole(self._joint([one.old for one in self._nodes]))
 
     def put(self, wanted: Mapping[str, int]) -> None:
         """Set parameters on all devices of all clients.
@@ -144,8 +162,8 @@ class LustreClients:
         found = self._each(lambda one: one.lctl.counters())
         return {name: sum(one[name] for one in found) for name in found[0]}
 
-    def _joint(self, found: Sequence[Mapping[str, int]]) -> dict[str, int]:
-        joint: dict[str, int] = {}
+    def _joint(self, found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        joint: dict[str, float] = {}
         for one, values in zip(self._nodes, found, strict=True):
             for full, value in values.items():
                 name = identifier(setting_of(full))
@@ -170,6 +188,13 @@ class LustreClients:
             return [named(self._nodes[0])]
         with ThreadPoolExecutor(min(len(self._nodes), AT_A_TIME)) as pool:
             return list(pool.map(named, self._nodes))
+
+
+def _whole(values: Mapping[str, float]) -> dict[str, int]:
+    for full, value in values.items():
+        if value != int(value):
+            raise StageFailed("lctl", f"{full} = {value}: set it to a whole number before the study")
+    return {full: int(value) for full, value in values.items()}
 
 
 def _is_put_back(restoration: LustreRestoration) -> bool:

@@ -20,8 +20,10 @@ _AT_ONCE = 100  # parameters of one call: each is a connection of its own to a n
 _PASSES = 4  # what Lustre changes with a parameter is set in the next pass at the latest
 _SERVING = frozenset({"FULL", "IDLE"})
 _HEAD = re.compile(r"(osc|mdc|llite)\.([A-Za-z0-9_-]{1,128})\.([a-z_]{1,64})=(.*)")
-_NUMBER = re.compile(r"([0-9]{1,18})(?:\.0+)?")
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _STATE = re.compile(r"\s*state:\s*(\S+)\s*")
+_ALLOWED = re.compile(r"\s*(max_brw_size|grant_block_size|max_mod_rpcs):\s*([0-9]{1,15})\s*")
+_MEMORY = re.compile(r"MemTotal:\s*([0-9]{1,15}) kB")
 _EVICTION = re.compile(r"\s*-\s*\[\s*([0-9]+),\s*EVICTED\s*\]")
 _STATISTIC = re.compile(
     r"(\w+)\s+([0-9]+) samples \[(usecs?|bytes|reqs|regs)\](?: [0-9]+ [0-9]+ ([0-9]+)(?: [0-9]+)?)?"
@@ -55,14 +57,46 @@ class Lctl:
     def __init__(self, node: Node, program: str, file_system: str) -> None:
         self._node, self._program, self._file_system = node, program, file_system
 
-    def values(self, settings: tuple[str, ...]) -> dict[str, int]:
-        """The values in force by full name, of all devices.
+    def known(self, settings: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the settings that the client has.
+
+        Raises:
+            StageFailed: it has none.
+        """
+        done = self._node.run([self._program, "get_param", *self._patterns(settings)], LIMIT_S)
+        found = {one.setting for one in told(done.out.decode("utf-8", errors="replace"))}
+        if not found:
+            raise StageFailed(
+                "lctl", f"get_param: no setting is known; is {self._file_system!r} mounted?", done.err
+            )
+        return tuple(name for name in settings if name in found)
+
+    def allowed(self) -> dict[str, int]:
+        """What the client's memory and its targets allow, by the names of formulas in `lustre.toml`.
+
+        The least of all targets counts, and the largest grant block.
+        """
+        found: dict[str, int] = {}
+        for one in self._imports("import"):
+            for line in one.text.splitlines():
+                match = _ALLOWED.fullmatch(line)
+                # Settings of bulk data are those of OSCs, and metadata have limits of their own.
+                if match is None or (match[1] != "max_mod_rpcs") != one.full.startswith("osc."):
+                    continue
+                choose = max if match[1] == "grant_block_size" else min
+                found[match[1]] = choose(found.get(match[1], int(match[2])), int(match[2]))
+        done = self._node.run(["cat", "/proc/meminfo"], LIMIT_S)
+        if (match := _MEMORY.search(done.out.decode("utf-8", errors="replace"))) is not None:
+            found["memory_mb"] = int(match[1]) // 1024
+        return found
+
+    def values(self, settings: tuple[str, ...]) -> dict[str, float]:
+        """The values in force by full name, of all devices; not whole where Lustre has counted in pages.
 
         Raises:
             StageFailed: `lctl` fails, or what it says cannot be read.
         """
-        patterns = [lustre()[name].pattern(self._file_system) for name in settings]
-        found = {one.full: (one.setting, _number(one)) for one in self._told(*patterns)}
+        found = {one.full: (one.setting, _number(one)) for one in self._told(*self._patterns(settings))}
         missing = [name for name in settings if name not in {setting for setting, _ in found.values()}]
         if missing:
             raise StageFailed("lctl", f"{missing[0]}: no device of {self._file_system!r} has it")
@@ -139,6 +173,9 @@ class Lctl:
                     totals[f"{kind}_{name}"] += int(total or 0)
         return totals
 
+    def _patterns(self, settings: tuple[str, ...]) -> list[str]:
+        return [lustre()[name].pattern(self._file_system) for name in settings]
+
     def _imports(self, parameter: str) -> list[LctlParameter]:
         patterns = [f"{kind}.{self._file_system}-*.{parameter}" for kind in ("osc", "mdc")]
         found = self._told(*patterns)
@@ -175,14 +212,14 @@ def setting_of(full: str) -> str:
     return f"{kind}.{rest.rpartition('.')[2]}"
 
 
-def _number(one: LctlParameter) -> int:
+def _number(one: LctlParameter) -> float:
     """The number of a parameter; of several lines, that of the line with the parameter's own name."""
     text, name = one.text.strip(), one.setting.partition(".")[2]
     for line in text.splitlines():
         key, colon, value = line.partition(":")
         if colon and key.strip() == name:
             text = value.strip()
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        raise StageFailed("lctl", f"{one.full} = {text!r:.80}: must be a whole number")
-    return int(match[1])
+    if _NUMBER.fullmatch(text) is None:
+        raise StageFailed("lctl", f"{one.full} = {text!r:.80}: must be a number")
+    number = float(text)
+    return int(number) if number.is_integer() else number
