@@ -3,7 +3,8 @@
 The rules are those of the client's own source (llite/lproc_llite.c, osc/lproc_osc.c, obdclass/genops.c and
 lprocfs_status.c). The state has values by full name, `version`, `memory_mb`, what the targets allow
 (`brw_bytes`, `grant_block_bytes`, `mod_rpcs`; `connected`: whether imports tell of it), `states` by import,
-and `history`. `quirk` makes its output a hostile one. A directory's layout is an attribute, as in Lustre.
+`history`, and, of a server, `jobs`: what it has counted by device and job. `quirk` makes its output a hostile
+one. A directory's layout is an attribute of it, as in Lustre.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def fresh(version: str = "2.15") -> dict[str, Any]:
         "grant_block_bytes": 65536,
         "mod_rpcs": 8,
         "connected": True,
+        "jobid_var": "procname_uid",
+        "jobs": {},
         "states": {},
         "history": {},
         "quirk": "",
@@ -116,6 +119,26 @@ def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
     if state["quirk"] == "no state":
         told["import"] = "\nimport:\n\x1b[2J"
     return told
+
+
+def job_stats(device: str, state: dict[str, Any]) -> str:
+    """What a server tells of the jobs of a device."""
+    is_new, lines = state["version"] != "2.10", ["", "job_stats:"]
+    for job, (read, written_bytes, operations) in state["jobs"][device].items():
+        lines.append(f"- job_id:          {chr(34) + job + chr(34) if ':' in job else job}")
+        lines.append(f"  snapshot_time:   1720516680{'.123456789 secs.nsecs' if is_new else ''}")
+        more = ", sumsq:                  0 }" if is_new else " }"
+        for name, total in (("read_bytes", read), ("write_bytes", written_bytes)):
+            lines.append(
+                f"  {name + ':':16} {{ samples:          52, unit: bytes, min:     4096, max:   475136, "
+                f"sum:          {total}{more}"
+            )
+        if is_new:
+            lines.append(
+                f"  read:            {{ samples:           3, unit: usecs, min: 1, max: 9, sum: 12{more}"
+            )
+        lines.append(f"  setattr:         {{ samples:         {operations}, unit:  reqs }}")
+    return "\n".join(lines)
 
 
 RANGES = {  # what is refused outside of it, whatever the other values are
@@ -274,7 +297,12 @@ def main(file: Path, verb: str, *words: str) -> int:
     texts = {full: written(full, state) for full in state["values"]}
     for device in [*OSC, *MDC]:
         texts |= {f"{device}.{name}": text for name, text in import_of(device, state).items()}
+    for device in state["jobs"]:
+        texts[f"{device}.job_stats"] = job_stats(device, state)
     status = 0
+    if words == ("-n", "jobid_var"):
+        sys.stdout.write(f"{state['jobid_var']}\n")
+        return 0
     for word in words:
         assert not word.startswith("-"), "nothing is set for good"
         pattern, _, value = word.partition("=")

@@ -154,6 +154,85 @@ def test_killed_all_clients_are_put_back(clients: list[Client], options: dict[st
     assert statahead(clients) == [32, 32]
 
 
+OST, MDT = f"obdfilter.{stand_in.FILE_SYSTEM}-OST0000", f"mdt.{stand_in.FILE_SYSTEM}-MDT0000"
+
+
+@pytest.fixture
+def with_servers(clients: list[Client], options: dict[str, Any], tmp_path: Path) -> dict[str, Any]:
+    """The client is this machine, and the two of SSH are servers."""
+    client = stand_in.ClientState(tmp_path)
+    script = Path(stand_in.__file__).resolve()
+    Path(options["lctl"]).write_text(
+        f'#!/bin/sh\n[ -n "$SSH_CONNECTION" ] && state=$HOME/state.json || state={client.file}\n'
+        f'exec {sys.executable} -I -S {script} "$state" "$@"\n'
+    )
+    clients[0].change(jobs={OST: {"fio.0": [100, 1000, 0], "cp:7": [5, 50, 0]}}, values={})
+    clients[1].change(jobs={MDT: {"fio.0": [0, 0, 10]}}, values={}, version="2.10")
+    return {**{key: options[key] for key in options if key != "nodes"}, "servers": options["nodes"]}
+
+
+def jobs(target: LustreClient) -> dict[str, float]:
+    found = target.sample().counters
+    return {name: value for name, value in found.items() if name.startswith(("job_", "others_")) and value}
+
+
+def test_servers_tell_what_they_did_for_the_loads_job(
+    clients: list[Client], with_servers: dict[str, Any]
+) -> None:
+    with LustreClient({**with_servers, "job": "fio.0"}) as target:
+        assert jobs(target) == {}, "what was before the study does not count"
+        clients[0].change(jobs={OST: {"fio.0": [100, 1700, 0], "cp:7": [5, 90, 0], "new.1": [3, 0, 0]}})
+        clients[1].change(jobs={MDT: {"fio.0": [0, 0, 14]}})
+        counted = {"job_write_bytes": 700, "job_metadata_operations": 4}
+        others = {"others_write_bytes": 40, "others_read_bytes": 3}
+        assert jobs(target) == counted | others
+        clients[0].change(jobs={OST: {"fio.0": [100, 30, 0]}})  # it has forgotten the job in between
+        assert jobs(target) == {**counted, "job_write_bytes": 730} | others
+
+
+@pytest.mark.parametrize(
+    ("jobid_var", "changes", "words"),
+    [
+        ("disable", {"job": "fio.0"}, "the client labels no requests (jobid_var = 'disable')"),
+        ("SLURM_JOB_ID", {}, "target.job: missing; jobid_var = 'SLURM_JOB_ID': the variable"),
+        ("SLURM_JOB_ID", {"job": ""}, "target.job = '': must be a job ID"),
+        ("SLURM_JOB_ID", {"job": "a\nb"}, "target.job = 'a\\nb': must be a job ID"),
+        (
+            "SLURM_JOB_ID",
+            {"job": "fio.0", "servers": []},
+            "target.job = 'fio.0': must be a job ID of at most 64",
+        ),
+    ],
+)
+def test_a_job_that_cannot_be_told_is_named(
+    with_servers: dict[str, Any], tmp_path: Path, jobid_var: str, changes: dict[str, Any], words: str
+) -> None:
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "jobid_var": jobid_var}))
+    with pytest.raises(StudyError) as caught:
+        LustreClient({**with_servers, **changes}).__enter__()
+    assert words in caught.value.message
+
+
+def test_the_job_is_that_of_the_environment(
+    with_servers: dict[str, Any], tmp_path: Path, clients: list[Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "jobid_var": "SLURM_JOB_ID"}))
+    monkeypatch.setenv("SLURM_JOB_ID", "cp:7")
+    with LustreClient(with_servers) as target:
+        clients[0].change(jobs={OST: {"cp:7": [5, 90, 0]}})
+        assert jobs(target) == {"job_write_bytes": 40}
+
+
+def test_a_machine_that_is_no_server_of_the_file_system_is_named(
+    clients: list[Client], with_servers: dict[str, Any]
+) -> None:
+    clients[1].change(jobs={})
+    with pytest.raises(StageFailed, match=r"node client2: obdfilter.*is it a server of it"):
+        LustreClient({**with_servers, "job": "fio.0"}).__enter__()
+
+
 @pytest.mark.parametrize(
     ("nodes", "words"),
     [

@@ -11,7 +11,7 @@ _NODES_MAX = 1000
 
 
 def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A `[target]` table with the tables of its nodes, under `node` or `nodes`, in place of their names.
+    """A `[target]` table with the tables of its nodes (`node`, `nodes`, `servers`) in place of their names.
 
     Raises:
         StudyError: there is no node of that name, one is named twice, or two nodes have one name.
@@ -27,16 +27,18 @@ def on_node(target: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> di
     found = dict(target)
     if "node" in target:
         found["node"] = named("target.node", target["node"])
-    # Another package's target may have a key of this name that means something else.
-    if "nodes" in target and (by_name or target.get("kind") == "lustre"):
-        names = target["nodes"]
+    for key in ("nodes", "servers"):
+        # Another package's target may have a key of this name that means something else.
+        if key not in target or not (by_name or target.get("kind") == "lustre"):
+            continue
+        names = target[key]
         if not isinstance(names, list) or not names:
-            raise StudyError(f"target.nodes = {names!r:.80}: must be a list of names of [[node]] tables")
+            raise StudyError(f"target.{key} = {names!r:.80}: must be a list of names of [[node]] tables")
         wanted = cast("list[Any]", names)
         twice = [one for at, one in enumerate(wanted) if one in wanted[:at]]
         if twice:
-            raise StudyError(f"target.nodes: {twice[0]!r:.80} is there twice; name each node once")
-        found["nodes"] = [named(f"target.nodes[{at}]", one) for at, one in enumerate(wanted)]
+            raise StudyError(f"target.{key}: {twice[0]!r:.80} is there twice; name each node once")
+        found[key] = [named(f"target.{key}[{at}]", one) for at, one in enumerate(wanted)]
     return found
 
 

@@ -11,9 +11,9 @@ from ascar.cli.sharp import (
     search,
     show,
     split,
-    turn,
     watch,
 )
+from ascar.cli.sharp import set as set_
 
 __all__ = ["app"]
 
@@ -39,7 +39,7 @@ app.command("learn", epilog=learn.EXAMPLES, short_help="Learn the numbers of rul
     learn.learn
 )
 app.command("search", epilog=search.EXAMPLES, short_help="Make rules for a workload.")(search.search)
-app.command("set", epilog=turn.EXAMPLES, short_help="Change numbers of the rules in force.")(turn.turn)
+app.command("set", epilog=set_.EXAMPLES, short_help="Change numbers of the rules in force.")(set_.set_numbers)
 app.command("show", epilog=show.EXAMPLES, short_help="Show the rules in force, and their use.")(show.show)
 app.command("split", epilog=split.EXAMPLES, short_help="Split a rule at what was observed.")(split.split)
 app.command("down", epilog=deploy.DOWN_EXAMPLES, short_help="Take rules off.")(deploy.down)

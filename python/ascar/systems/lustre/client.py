@@ -7,6 +7,7 @@ path = "/scratch/ascar"         # an existing directory on it: the load runs bel
 parameters = "expert"           # or "wide"
 osts = 8                        # tunes the layout of the load's files too, over at most so many OSTs
 nodes = ["client1", "client2"]  # sets the clients of these [[node]] tables instead of this machine
+servers = ["oss1", "mds1"]      # counts what these servers do for the load's job, and for all others
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.lustre.clients import LustreClients
+from ascar.systems.lustre.job_statistics import JobStatistics, load_job
 from ascar.systems.lustre.layout import (
     LAYOUT,
     OSTS_MAX,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,7}")
+_JOB = re.compile(r"[\x21-\x7e]{1,64}")
 _UNDO_S = 60.0
 
 
@@ -71,6 +74,8 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         parameters: "expert" or "wide".
         osts: the layout of new files is tuned too, over at most so many OSTs. None: it is not.
         nodes: the clients whose parameters are set, by the names of [[node]] tables; none: this machine.
+        servers: the servers whose job statistics become metrics, by the names of [[node]] tables.
+        job: the ID of the load's job. None: the environment variable that the clients' jobid_var names.
         lctl: the program, by name or path; on nodes it is theirs.
         lfs: the program that sets layouts, by name or path.
     """
@@ -81,6 +86,8 @@ class LustreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parameters: Literal["expert", "wide"] = "expert"
     osts: int | None = None
     nodes: tuple[dict[str, Any], ...] = ()
+    servers: tuple[dict[str, Any], ...] = ()
+    job: str | None = None
     lctl: str = "lctl"
     lfs: str = "lfs"
 
@@ -117,6 +124,7 @@ class LustreClient(Target):
         self._clients: LustreClients | None = None
         self._keeper: Keeper | None = None
         self._lfs: Lfs | None = None
+        self._jobs: JobStatistics | None = None
         self._layout: Layout | None = None
         self._directory: Path | None = None
         self._evictions: frozenset[tuple[str, int]] = frozenset()
@@ -142,6 +150,11 @@ class LustreClient(Target):
                     f"target.osts = {self.options.osts}: must be at most {osts}, the OSTs of "
                     f"{self.options.file_system!r}"
                 )
+        if self.options.servers:
+            job = load_job(self.options.job, clients.job_variable())
+            servers = self.options.servers
+            self._jobs = JobStatistics(servers, self.options.lctl, self.options.file_system, job)
+            self._jobs.counters()
         self._clients = clients
         try:
             self.space = self._space(clients.allowed(), clients.old_values())
@@ -216,7 +229,7 @@ class LustreClient(Target):
         self._layout = layout
 
     def sample(self) -> Sample:
-        """Requests and bytes of the client; a trial with an eviction fails.
+        """Requests and bytes of the client, and of jobs on servers; a trial with an eviction fails.
 
         Raises:
             StageFailed: the client was evicted since the last change, or a target is not connected.
@@ -226,7 +239,8 @@ class LustreClient(Target):
         if fresh:
             raise StageFailed("sample", f"{fresh[0][0]}: the client was evicted at {fresh[0][1]}")
         clients.check_serving()
-        return Sample(clients.counters())
+        jobs = {} if self._jobs is None else self._jobs.counters()
+        return Sample({**clients.counters(), **jobs})
 
     @property
     def workspace(self) -> Workspace:
@@ -307,8 +321,12 @@ def _chosen(options: LustreOptions) -> Mapping[str, LustreSetting]:
 
 
 def _check(options: LustreOptions) -> None:
-    for one in options.nodes:
+    for one in (*options.nodes, *options.servers):
         node_of(one)
+    if options.job is not None and (not options.servers or not _JOB.fullmatch(options.job)):
+        raise StudyError(
+            f"target.job = {options.job!r:.80}: must be a job ID of at most 64 signs, beside `servers`"
+        )
     if not _FILE_SYSTEM.fullmatch(options.file_system):
         raise StudyError(
             f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "

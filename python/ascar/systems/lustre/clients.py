@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class LustreNode:
-    """One client.
+    """A client, or a server that is only asked.
 
     Attributes:
         table: its `[[node]]` table; None: this machine.
@@ -57,13 +57,8 @@ class LustreClients:
 
     def __init__(self, tables: Sequence[Mapping[str, Any]], program: str, file_system: str) -> None:
         self._program, self._file_system = program, file_system
-        self._nodes = [LustreNode(None, Lctl(LocalNode(), program, file_system))]
-        if tables:
-            nodes = [(dict(table), node_of(table)) for table in tables]
-            self._nodes = [
-                LustreNode(table, Lctl(node, program, file_system), f"node {node.name}: ")
-                for table, node in nodes
-            ]
+        here = LustreNode(None, Lctl(LocalNode(), program, file_system))
+        self._nodes = machines(tables, program, file_system) if tables else [here]
         self._names: tuple[str, ...] = ()
 
     @property
@@ -121,6 +116,18 @@ class LustreClients:
         """
         self._each(lambda one: one.lctl.check_serving())
 
+    def job_variable(self) -> str:
+        """Where the clients find the ID of a job; all must have it from the same place.
+
+        Raises:
+            StageFailed: they differ, or `lctl` fails.
+        """
+        found = self._each(lambda one: one.lctl.job_variable())
+        for one, variable in zip(self._nodes, found, strict=True):
+            if variable != found[0]:
+                raise StageFailed("lctl", f"{one.prefix}jobid_var = {variable:.80}: must be {found[0]:.80}")
+        return found[0]
+
     def osts(self) -> int:
         """The OSTs that every client knows."""
         return min(self._each(lambda one: one.lctl.osts()))
@@ -175,19 +182,40 @@ class LustreClients:
         return joint
 
     def _each(self, ask: Callable[[LustreNode], Answer]) -> list[Answer]:
-        """What each client answers, in their order; the first failure is told once all have answered."""
+        return ask_each(self._nodes, ask)
 
-        def named(one: LustreNode) -> Answer:
-            try:
-                return ask(one)
-            except StageFailed as failure:
-                said = failure.message.removeprefix(f"{failure.stage}: ")
-                raise StageFailed(failure.stage, f"{one.prefix}{said}", failure.stderr) from failure
 
-        if len(self._nodes) == 1:
-            return [named(self._nodes[0])]
-        with ThreadPoolExecutor(min(len(self._nodes), AT_A_TIME)) as pool:
-            return list(pool.map(named, self._nodes))
+def machines(tables: Sequence[Mapping[str, Any]], program: str, file_system: str) -> list[LustreNode]:
+    """The machines of `[[node]]` tables.
+
+    Args:
+        tables: the tables.
+        program: `lctl` there.
+        file_system: the name of the file system.
+
+    Raises:
+        StudyError: a table is wrong.
+    """
+    nodes = [(dict(table), node_of(table)) for table in tables]
+    return [
+        LustreNode(table, Lctl(node, program, file_system), f"node {node.name}: ") for table, node in nodes
+    ]
+
+
+def ask_each(nodes: Sequence[LustreNode], ask: Callable[[LustreNode], Answer]) -> list[Answer]:
+    """What each machine answers, in their order; the first failure is told once all have answered."""
+
+    def named(one: LustreNode) -> Answer:
+        try:
+            return ask(one)
+        except StageFailed as failure:
+            said = failure.message.removeprefix(f"{failure.stage}: ")
+            raise StageFailed(failure.stage, f"{one.prefix}{said}", failure.stderr) from failure
+
+    if len(nodes) == 1:
+        return [named(nodes[0])]
+    with ThreadPoolExecutor(min(len(nodes), AT_A_TIME)) as pool:
+        return list(pool.map(named, nodes))
 
 
 def _whole(values: Mapping[str, float]) -> dict[str, int]:

@@ -19,7 +19,7 @@ LIMIT_S = 10.0
 _AT_ONCE = 100  # parameters of one call: each is a connection of its own to a node
 _PASSES = 4  # what Lustre changes with a parameter is set in the next pass at the latest
 _SERVING = frozenset({"FULL", "IDLE"})
-_HEAD = re.compile(r"(osc|mdc|llite)\.([A-Za-z0-9_-]{1,128})\.([a-z_]{1,64})=(.*)")
+_HEAD = re.compile(r"(osc|mdc|llite|obdfilter|mdt)\.([A-Za-z0-9_-]{1,128})\.([a-z_]{1,64})=(.*)")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _STATE = re.compile(r"\s*state:\s*(\S+)\s*")
 _ALLOWED = re.compile(r"\s*(max_brw_size|grant_block_size|max_mod_rpcs):\s*([0-9]{1,15})\s*")
@@ -27,6 +27,11 @@ _MEMORY = re.compile(r"MemTotal:\s*([0-9]{1,15}) kB")
 _EVICTION = re.compile(r"\s*-\s*\[\s*([0-9]+),\s*EVICTED\s*\]")
 _STATISTIC = re.compile(
     r"(\w+)\s+([0-9]+) samples \[(usecs?|bytes|reqs|regs)\](?: [0-9]+ [0-9]+ ([0-9]+)(?: [0-9]+)?)?"
+)
+_JOB = re.compile(r"\s*- job_id:\s+(.{1,256})")
+_COUNTED = re.compile(
+    r"\s*(\w+):\s*\{ samples:\s*([0-9]{1,20}), unit:\s*\w+"
+    r"(?:, min:\s*[0-9]+, max:\s*[0-9]+, sum:\s*([0-9]{1,20}))?.*"
 )
 
 
@@ -172,6 +177,40 @@ class Lctl:
                 elif f"{kind}_{name}" in totals:
                     totals[f"{kind}_{name}"] += int(total or 0)
         return totals
+
+    def job_variable(self) -> str:
+        """Where the client finds the ID of a job: `jobid_var`."""
+        done = self._node.run([self._program, "get_param", "-n", "jobid_var"], LIMIT_S)
+        if done.status != 0:
+            raise StageFailed("lctl", f"get_param jobid_var: exit status {done.status}", done.err)
+        return done.out.decode("utf-8", errors="replace").strip()
+
+    def jobs(self) -> dict[tuple[str, str], dict[str, float]]:
+        """What a server counts, by device and job: bytes read and written, and operations on metadata.
+
+        Raises:
+            StageFailed: it is no server of this file system.
+        """
+        patterns = [f"{kind}.{self._file_system}-*.job_stats" for kind in ("obdfilter", "mdt")]
+        done = self._node.run([self._program, "get_param", *patterns], LIMIT_S)
+        found = list(told(done.out.decode("utf-8", errors="replace")))
+        if not found:  # most servers have one of the two
+            raise StageFailed("lctl", f"{patterns[0]}: no device; is it a server of it?", done.err)
+        jobs: dict[tuple[str, str], dict[str, float]] = {}
+        for one in found:
+            counted: dict[str, float] = {}
+            for line in one.text.splitlines():
+                if (job := _JOB.fullmatch(line)) is not None:
+                    counted = jobs.setdefault((one.full, job[1].strip().strip('"')), {})
+                elif (match := _COUNTED.fullmatch(line)) is not None:
+                    name, samples, total = match.groups()
+                    if name in ("read_bytes", "write_bytes"):
+                        counted[name] = counted.get(name, 0.0) + int(total or 0)
+                    elif one.full.startswith("mdt.") and name not in ("read", "write"):
+                        counted["metadata_operations"] = counted.get("metadata_operations", 0.0) + int(
+                            samples
+                        )
+        return jobs
 
     def _patterns(self, settings: tuple[str, ...]) -> list[str]:
         return [lustre()[name].pattern(self._file_system) for name in settings]

@@ -15,7 +15,7 @@ EXAMPLES = examples(
 )
 
 
-def turn(
+def set_numbers(
     values: Annotated[
         list[str],
         typer.Argument(
