@@ -183,6 +183,16 @@ PROOFS = (
         10,
         ("tests/systems/test_lustre.py::test_random_sequences_that_are_killed_leave_nothing",),
     ),
+    Proof(
+        "make Cao's configurations on a device",
+        10,
+        20,  # 5 of each of the four spaces
+        (
+            "tests/systems/test_localfs_presets.py::"
+            "test_configurations_drawn_at_random_are_made_mounted_and_loaded",
+        ),
+        "configurations",
+    ),
     Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
     Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
     Proof("start Ceph clusters", 10, 1, (), "times", ("-m", "cluster")),

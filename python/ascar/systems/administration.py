@@ -38,6 +38,7 @@ _EXT_WORDS = {
     "block_size_bytes": "-b {0}",
     "inode_size_bytes": "-I {0}",
     "flex_bg_groups": "-G {0}",
+    "blocks_per_group": "-g {0}",
     "journal_size_bytes": "-J size={1}",
 }
 _XFS_WORDS = {
@@ -45,6 +46,7 @@ _XFS_WORDS = {
     "inode_size_bytes": "-i size={0}",
     "agcount": "-d agcount={0}",
     "sector_size_bytes": "-s size={0}",
+    "crc": "-m crc={0:d}",
 }
 _BTRFS_WORDS = {"node_size_bytes": "-n {0}", "metadata_profile": "-m {0}"}
 _WORDS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed
 from ascar.program.node_binary import find_ascard
 from ascar.results.trial import Change
-from ascar.space import ChangeCost, preset
+from ascar.space import ChangeCost, Guarantee
 from ascar.study import convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.administration import command_lines
@@ -38,7 +38,8 @@ from ascar.systems.localfs_space import (
     without_machine_wide,
 )
 from ascar.systems.machine import backing_of
-from ascar.systems.recipe import KNOBS, Recipe, recipe_of
+from ascar.systems.published_spaces import published_space
+from ascar.systems.recipe import KNOBS, Recipe, knobs_of, recipe_of
 from ascar.units import format_size
 from ascar.workspace import Workspace
 
@@ -91,7 +92,7 @@ class LocalFileSystem(Target):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.settings = LocalFileSystemSettings.read(convert(options, LocalFileSystemOptions, "target"))
         chosen = self.settings.options
-        self.space = localfs_space(self.settings.device_bytes, chosen.file_systems)
+        self.space = localfs_space(self.settings.device_bytes, chosen.file_systems, chosen.preset)
         if not chosen.machine_wide:
             self.space = without_machine_wide(self.space)
         self.owner = f"localfs {chosen.device or self.settings.image}"
@@ -187,7 +188,7 @@ class LocalFileSystem(Target):
         """Leave out file systems that the kernel cannot mount, unless the study names them."""
         wanted = file_systems_of(self.space)
         missing = [fs for fs in wanted if fs not in mountable]
-        named = self.settings.options.file_systems or ("ext4",)
+        named = self.settings.options.file_systems or (self.space["fs"].default,)
         for fs in missing:
             if fs in named:
                 raise EnvironmentLacks(
@@ -195,6 +196,13 @@ class LocalFileSystem(Target):
                 )
         if missing:
             self.space = self.space.only("fs", [fs for fs in wanted if fs in mountable])
+        whole = published_space(self.settings.options.preset).permit_weaker(Guarantee)
+        lacking = set(file_systems_of(whole)) - set(file_systems_of(self.space))
+        if lacking and self.settings.options.file_systems is None:
+            _log.warning(
+                "%s: %s cannot be made or mounted here: %s of %s configurations are left",
+                *(whole.name, ", ".join(sorted(lacking)), self.space.count(), whole.count()),
+            )
 
     def _leave(self) -> None:
         keeper, self._keeper, self._device, self._current = self._keeper, None, None, None
@@ -276,7 +284,8 @@ class LocalFileSystem(Target):
         if self._recipe is None or self._current is None:
             return {}
         device, known = self._entered(), {**self._recipe.knobs, **self._recipe.mounted_knobs}
-        return {name: device.knob(knob) for name, knob in KNOBS.items() if name in names and knob in known}
+        knobs = knobs_of(self.space)
+        return {name: device.knob(knob) for name, knob in knobs.items() if name in names and knob in known}
 
     @property
     def reuses_state(self) -> bool:
@@ -338,9 +347,10 @@ class LocalFileSystem(Target):
         return localfs_description(self.settings, self.space, self._entered().name, self._memory)
 
     @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
         """All of the preset, whatever this machine has of it."""
-        return catalogue_of(preset("storage-v5").parameters)
+        chosen = convert(options, LocalFileSystemOptions, "target").preset
+        return catalogue_of(published_space(chosen).parameters)
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The chosen part of a configuration in an administrator's words, for a device of his own."""

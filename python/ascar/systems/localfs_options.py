@@ -40,6 +40,8 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
             "reuse": the state that the previous trial left, formatted only where a parameter needs it:
             faster, and biased by age.
         saved: disk space for saved images.
+        preset: the space: what present kernels offer (storage-v5), or one that Cao published, "storage-v1" to
+            "storage-v4".
         file_systems: the file systems to compare. None: all that this machine can make and mount.
         user: account that the load runs as. None: the account that runs ascar.
         direct_io: whether the image bypasses the page cache of the disk below it, as a real disk does.
@@ -61,6 +63,7 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     dataset_to_memory: float | None = None
     state: Literal["auto", "fresh", "restored", "reuse"] = "auto"
     saved: str = "4 GiB"
+    preset: Literal["storage-v1", "storage-v2", "storage-v3", "storage-v4", "storage-v5"] = "storage-v5"
     file_systems: tuple[str, ...] | None = None
     user: str | None = None
     direct_io: bool = True

@@ -10,10 +10,10 @@ from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
 from ascar.systems.placement import Placement
-from ascar.systems.recipe import KNOBS, recipe_of
+from ascar.systems.recipe import knobs_of, recipe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from ascar.space import Configuration, Space
@@ -31,7 +31,7 @@ def placed(space: Space, configuration: Configuration, place: Place) -> Placemen
     recipe = recipe_of(configuration, space)
     homeless: list[str] = []
     located: list[AppliedSetting] = []
-    for parameter, knob, value in _settings(recipe, chosen):
+    for parameter, knob, value in _settings(recipe, knobs_of(space), chosen):
         setting = _located(parameter, knob, value, place)
         if setting is None:
             homeless.append(parameter)
@@ -41,10 +41,12 @@ def placed(space: Space, configuration: Configuration, place: Place) -> Placemen
     return Placement(tuple(located), left, tuple(_warnings(recipe, place)))
 
 
-def _settings(recipe: Recipe, chosen: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+def _settings(
+    recipe: Recipe, knobs: Mapping[str, str], chosen: tuple[str, ...]
+) -> Iterator[tuple[str, str, str]]:
     """Parameter, knob and value of the knobs to be set, in the order of writing."""
     values = {**recipe.knobs, **recipe.mounted_knobs}
-    for parameter, knob in KNOBS.items():
+    for parameter, knob in knobs.items():
         # A new scheduler resets the number of requests, so that has to be set again.
         again = parameter == "block_nr_requests" and "block_scheduler" in chosen
         if knob in values and (parameter in chosen or again):
@@ -89,7 +91,11 @@ def _left(
     named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
     # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
     shell = command_lines(configuration, space, named)["shell"]
-    lasting = (*named, "ext4_inode_readahead_blks") if named else ()
+    lasting = (
+        (*named, *(name for name, knob in knobs_of(space).items() if knob.startswith("ext4.")))
+        if named
+        else ()
+    )
     fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
     commands = (
         *(_here(line, place, shell_word) for line in shell),

@@ -1,4 +1,4 @@
-"""Storage-V5 as far as this machine and this device offer it, with the machine's own values as defaults."""
+"""A preset as far as this machine and this device offer it, with the machine's own values as defaults."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ascar.catalogues import kernel_setting
-from ascar.errors import EnvironmentLacks, SpaceError
-from ascar.space import Choices, Guarantee, preset
+from ascar.errors import EnvironmentLacks, SpaceError, StudyError
+from ascar.space import Choices, Guarantee
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.machine import find_program, missing_program
+from ascar.systems.published_spaces import published_space
 from ascar.systems.recipe import KNOBS
 
 if TYPE_CHECKING:
@@ -24,29 +25,38 @@ _VM = {name: knob for name, knob in KNOBS.items() if knob.startswith("vm.")}
 """Settings that every program on the machine shares."""
 
 
-def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None) -> Space:
+def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None, name: str = "storage-v5") -> Space:
     """The space of a device of so many bytes, with every value that the device can take.
 
     Args:
         size_bytes: the size of the device.
         file_systems: the file systems to compare; None: all that this machine can make.
+        name: the preset.
 
     Raises:
-        EnvironmentLacks: one that was asked for cannot be made here.
+        EnvironmentLacks: one that was asked for, or every one of the preset, cannot be made here.
+        StudyError: the preset does not have it.
     """
-    space = preset("storage-v5").permit_weaker(Guarantee)
-    available = available_file_systems()
+    space = published_space(name).permit_weaker(Guarantee)
+    available, offered = available_file_systems(), file_systems_of(space)
     for fs in file_systems or ():
         if fs not in available:
             raise EnvironmentLacks(f"target.file_systems: {fs}: {missing_program(MKFS[fs])}")
-    wanted = file_systems or available or ("ext4",)
-    if "ext4" in wanted:
-        space = space.only("fs", wanted)
-    else:
+        if fs not in offered:
+            raise StudyError(
+                f"target.file_systems: {fs}: must be some of {', '.join(offered)}, which {name} has"
+            )
+    wanted = file_systems or tuple(fs for fs in offered if fs in available) or (str(space["fs"].default),)
+    if space["fs"].default not in wanted:
         # What everything is compared with has to be in the space: the first one named.
-        space = space.with_defaults({"fs": wanted[0]}).only("fs", wanted)
+        space = space.with_defaults({"fs": wanted[0]})
+    space = space.only("fs", wanted)
     # An allocation group must hold the log, about 64 MiB; a journal may take a quarter of the file system.
-    space = _at_most(space, "xfs_allocation_groups", size_bytes // (65 * MIB))
+    groups = size_bytes // (65 * MIB)
+    for one in ("xfs_allocation_groups", "allocation_groups"):
+        space = _at_most(space, one, groups)
+    if "block_group" in space and "xfs" in wanted:
+        space = space.constrain(f'if(fs == "xfs" and block_group != "n/a", block_group <= {groups}, true)')
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
     settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
     present = {name: _number(one.file(None)) for name, one in settings.items() if one is not None}
@@ -92,7 +102,9 @@ def _with_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space
 
 
 def _at_most(space: Space, name: str, limit: int) -> Space:
-    """The space without values of a parameter that are above a limit, and above its default."""
+    """The space without values of a parameter, if any, that are above a limit, and above its default."""
+    if name not in space:
+        return space
     parameter = space[name]
     assert isinstance(parameter.domain, Choices), "sizes are ordinal"
     kept = [value for value in parameter.domain.values if int(value) <= max(limit, int(parameter.default))]

@@ -1,7 +1,8 @@
 """A storage configuration as what has to be done: mkfs options, mount options, knobs. Pure.
 
-The parameters are those of the space preset storage-v5; how each is spelled is data. Every option is given
-explicitly, its default too: two trials of one configuration do the same on any kernel.
+The parameters are those of the space preset storage-v5, in which those of the others are said; how each is
+spelled is data. Every option is given explicitly, its default too: two trials of one configuration do the
+same on any kernel.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ascar.space import ChangeCost, preset
+from ascar.systems.published_spaces import present_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,10 +54,12 @@ _FORMAT: Mapping[str, tuple[str, Callable[[Any], int | str | None]]] = {
     "block_size_bytes": ("block_size_bytes", int),
     "ext_inode_size_bytes": ("inode_size_bytes", int),
     "ext4_flex_group_size": ("flex_bg_groups", int),
+    "ext_blocks_per_group": ("blocks_per_group", int),
     "ext_journal_size_mib": ("journal_size_bytes", lambda mib: mib * MIB or None),
     "xfs_inode_size_bytes": ("inode_size_bytes", int),
     "xfs_allocation_groups": ("agcount", int),
     "xfs_sector_size_bytes": ("sector_size_bytes", int),
+    "xfs_checksums": ("crc", bool),
     "btrfs_node_size_bytes": ("node_size_bytes", int),
     "btrfs_metadata_profile": ("metadata_profile", str),
 }
@@ -88,39 +92,46 @@ KNOBS: Mapping[str, str] = {
     for one in sorted(preset("storage-v5").parameters, key=lambda one: one.native.startswith(_MOUNTED))
     if one.native
 }
-"""Parameter to knob, in the order of writing: the scheduler resets nr_requests."""
+"""Parameter of storage-v5 to knob, in the order of writing: the scheduler resets nr_requests."""
 _MOUNTED_KNOBS = {name: knob for name, knob in KNOBS.items() if knob.startswith(_MOUNTED)}
 _KNOBS = {name: knob for name, knob in KNOBS.items() if name not in _MOUNTED_KNOBS}
 
 
+def knobs_of(space: Space) -> dict[str, str]:
+    """Parameter to knob of any of the spaces, in the order of writing."""
+    named = ((name, knob) for knob in KNOBS.values() for name in space.names if space[name].native == knob)
+    return dict(named)
+
+
 def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
-    """The recipe of a configuration of (a part of) storage-v5.
+    """The recipe of a configuration of (a part of) one of the spaces.
 
     Args:
         configuration: valid in `space`, or the part of one that is to be said, "fs" among it.
         space: says which parameters a remount changes.
     """
+    fs = str(configuration["fs"])
+    said: dict[str, Value] = {}
+    costs: dict[str, ChangeCost] = {}
+    for own, value in configuration.items():
+        words = present_words(own, value, fs)
+        said |= words
+        costs |= {name: space[own].cost for name in words if name in _MOUNT}
     known = {*_FORMAT, *_MOUNT, *_KNOBS, *_MOUNTED_KNOBS, "fs"}
-    assert set(configuration) <= known, f"unknown parameters {set(configuration) - known}"
-    options = {
-        _FORMAT[name][0]: _FORMAT[name][1](value) for name, value in configuration.items() if name in _FORMAT
-    }
-    mount = {
-        name: text
-        for name, value in configuration.items()
-        if name in _MOUNT and (text := _MOUNT[name](value))
-    }
+    assert set(said) <= known, f"unknown parameters {set(said) - known}"
+    options = {_FORMAT[name][0]: _FORMAT[name][1](value) for name, value in said.items() if name in _FORMAT}
+    mount = {name: text for name, value in said.items() if name in _MOUNT and (text := _MOUNT[name](value))}
     remount: list[str] = []
-    for name, value in configuration.items():
-        if name in _MOUNT and space[name].cost is ChangeCost.REMOUNT:
+    for name, value in said.items():
+        if name in _MOUNT and costs[name] is ChangeCost.REMOUNT:
             remount += _REMOUNT.get((name, value), (mount[name],) if name in mount else ())
     return Recipe(
-        fs=str(configuration["fs"]),
+        fs=fs,
         format={name: value for name, value in options.items() if value is not None},
         mount=tuple(mount.values()),
         remount=tuple(remount),
-        knobs=_in_order(configuration, _KNOBS),
-        mounted_knobs=_in_order(configuration, _MOUNTED_KNOBS),
+        knobs=_in_order(said, _KNOBS),
+        mounted_knobs=_in_order(said, _MOUNTED_KNOBS),
     )
 
 
