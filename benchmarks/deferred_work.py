@@ -14,6 +14,8 @@ log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pa
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
 checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
              of 30 s against 64 GB and an hour, the ends of what is searched
+redo log     MariaDB, updates of indexed columns of 90 MB; a redo log of 16 MiB against one of 4 GiB, which no
+             checkpoint frees within the load
 level 0      RocksDB, random writes over 400 MB with memtables of 4 MB; a compaction of four files of level 0
              against one of 64, where writes are slowed down at 20 and at 512
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
@@ -166,6 +168,26 @@ def _checkpoints(load_s: int, pairs: int) -> Trap:
     )
 
 
+def _redo_log(load_s: int, pairs: int) -> Trap:
+    name = "innodb_log_file_size"
+    return Trap(
+        {name: 16 << 20},
+        {name: 4 << 30},
+        load_s,
+        pairs,
+        {
+            "allow_weaker": ["availability"],
+            "tuned": [name],
+            "parameters": {name: {"default": 16 << 20}},
+        },
+        {"kind": "sysbench", "test": "oltp_update_index", "tables": 4, "rows": 100_000, "clients": 8},
+        iops=2000,
+        server="mariadb",
+        account="mysql",
+        fs="xfs",
+    )
+
+
 def _level_0(load_s: int, pairs: int) -> Trap:
     default = {
         "level0_file_num_compaction_trigger": 4,
@@ -194,6 +216,7 @@ TRAPS = {
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
+    "redo log": _redo_log(20, PAIRS),
     "level 0": _level_0(10, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import subprocess
@@ -233,3 +234,42 @@ def test_a_module_that_is_interrupted_while_it_begins_is_an_interrupt(monkeypatc
     monkeypatch.setattr("ascar.cli.app.app", command)
     assert main(["doctor"]) == 130
     assert capfd.readouterr().err == "error: interrupted; nothing was done\n"
+
+
+def test_a_reminder_just_before_a_wait_is_followed_by_another(tmp_path, monkeypatch):
+    """The first only sets the flag, as one that comes just before the system call does."""
+    (tmp_path / "short.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    send, seen = signal.pthread_kill, []
+
+    def too_early(thread, number):
+        seen.append(number)
+        if len(seen) > 1:
+            send(thread, number)
+        else:
+            _thread.interrupt_main(number)
+
+    monkeypatch.setattr(signal, "pthread_kill", too_early)
+    begun_s = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        import short  # noqa: F401  # type: ignore[import-not-found]
+
+        time.sleep(30)
+    assert time.monotonic() - begun_s < 20
+    assert len(seen) > 1
+
+
+def test_a_reminder_is_no_ask(capfd):
+    """However many come, the clean-up goes on, and nothing is said."""
+    cleaned = []
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+        finally:
+            for _ in range(5):
+                os.kill(os.getpid(), signal.SIGURG)
+                time.sleep(0.01)
+            cleaned.append("done")
+    assert cleaned == ["done"]
+    assert capfd.readouterr().err == ""

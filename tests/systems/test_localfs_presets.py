@@ -18,6 +18,7 @@ from ascar.systems.published_spaces import present_words, published_space
 from ascar.systems.recipe import recipe_of
 
 if TYPE_CHECKING:
+    from collections import Counter
     from pathlib import Path
 
     from ascar.space import Configuration
@@ -26,6 +27,7 @@ GIB = 2**30
 PUBLISHED = {"storage-v1": 2074, "storage-v2": 6222, "storage-v3": 3888, "storage-v4": 5184}
 LARGE = 40 * GIB  # 512 allocation groups of XFS, each of which holds the log
 CONFIGURATIONS = 5
+WITHOUT_CHECKSUMS = "Deprecated V4 format (crc=0) not supported by kernel"
 LACKING = ("nilfs2", "reiserfs")
 
 
@@ -126,7 +128,7 @@ def said(target: LocalFileSystem, configuration: Configuration) -> str:
 @pytest.mark.machine
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_configurations_drawn_at_random_are_made_mounted_and_loaded(
-    name: str, tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+    name: str, tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture, figures: Counter[str]
 ) -> None:
     size = "40 GiB" if name == "storage-v4" else "2560 MiB"  # ext's tables of inodes are written
     refused: list[str] = []
@@ -140,7 +142,11 @@ def test_configurations_drawn_at_random_are_made_mounted_and_loaded(
                 target.apply(configuration)
                 load(target.workspace.directory)
                 target.settle()
+                figures["made"] += 1
             except StageFailed as failure:
+                if WITHOUT_CHECKSUMS in failure.message + failure.stderr:
+                    figures["of a format that this kernel lacks"] += 1
+                    continue
                 refused.append(f"{said(target, configuration)}: {failure.message} {failure.stderr}")
     assert traces(tmp_path) == []
     assert target.restored is not None

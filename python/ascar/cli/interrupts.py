@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ascar.cli.output import say
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN = signal.SIGURG  # ignored by default: one that comes late ends nothing
 _ASKS_TO_GIVE_UP = 3
 _REPEAT_S = 0.02
 
@@ -58,10 +59,11 @@ def interruptible() -> Generator[None]:
     would be lost. It waits until the import is over, or the third comes.
     """
     asks = _Asks(sys.unraisablehook, _imports(sys._getframe()))  # noqa: SLF001 - `inspect` takes long to import
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: signal.getsignal(number) for number in (*_SIGNALS, _AGAIN)}
     sys.unraisablehook = asks.lose
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # nohup, and jobs in the background, ignore on purpose
+    signal.signal(_AGAIN, asks.hear_again)
+    for number in _SIGNALS:
+        if before[number] is not signal.SIG_IGN:  # nohup, and jobs in the background, ignore on purpose
             signal.signal(number, asks.hear)
     try:
         yield
@@ -73,7 +75,7 @@ def interruptible() -> Generator[None]:
 
 
 class _Asks:
-    """Counts the signals, and has the first sent again while Python could not raise it.
+    """Counts the signals, and reminds of the first until it is raised, where Python could not raise it.
 
     Args:
         hook: the hook for other exceptions that could not be raised.
@@ -84,30 +86,24 @@ class _Asks:
         self.hook = hook
         self._imports = imports
         self._count = 0
-        self._number: int = signal.SIGINT
-        self._is_raised = False
-        # The next that is heard was sent again; none matters any more.
-        self._is_again = self._is_over = False
-        # One for each that is to be sent again, until its sender has ended. One that has sent but not ended
-        # must not keep the signal from being sent once more. A list, which threads change in one step.
-        self._senders: list[int] = []
+        self._is_raised = self._is_over = False
+        self._reminders: list[None] = []  # one for each that runs; a list, which threads change in one step
 
-    def hear(self, number: int, frame: FrameType | None) -> None:
+    def hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - all mean the same
         """A signal has come."""
-        is_again, self._is_again = self._is_again, False
-        if is_again and (self._is_raised or self._is_over):
-            return
-        self._number = number
-        self._count += not is_again
-        gives_up = self._count >= _ASKS_TO_GIVE_UP and not is_again
-        if gives_up or not (self._is_raised or _imports(frame) > self._imports):
-            self._is_raised = True
-            raise KeyboardInterrupt
+        self._count += 1
+        if self._count >= _ASKS_TO_GIVE_UP or not (self._is_raised or self._is_importing(frame)):
+            self._raise()
         if self._is_raised:
             with suppress(RuntimeError):  # it may have come in the middle of another line
                 say("putting everything back; press ^C again to leave that to the keeper")
         else:
-            self._send_again()
+            self._remind()
+
+    def hear_again(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """A reminder has come."""
+        if not (self._is_raised or self._is_over or self._is_importing(frame)):
+            self._raise()
 
     def lose(self, lost: sys.UnraisableHookArgs) -> None:
         """An exception in a `__del__` or a weak reference's callback, where nobody can catch it."""
@@ -115,31 +111,38 @@ class _Asks:
             self.hook(lost)
             return
         self._is_raised = False
-        self._send_again()
+        self._remind()
 
     def end(self) -> None:
-        """See that no signal comes later that has come already."""
+        """See that no reminder comes later."""
         self._is_over = True
-        while self._senders:
+        while self._reminders:
             time.sleep(_REPEAT_S / 4)
 
-    def _send_again(self) -> None:
-        self._senders.append(self._number)
+    def _raise(self) -> NoReturn:
+        self._is_raised = True
+        raise KeyboardInterrupt
+
+    def _is_importing(self, frame: FrameType | None) -> bool:
+        return _imports(frame) > self._imports
+
+    def _remind(self) -> None:
+        self._reminders.append(None)
         # Not by `threading`, which takes locks: the handler may have interrupted whoever holds them.
         try:
             _thread.start_new_thread(self._send, ())
         except RuntimeError:  # there is no thread to be had
-            self._senders.pop()
-            self._is_raised = True
-            raise KeyboardInterrupt from None
+            self._reminders.pop()
+            self._raise()
 
     def _send(self) -> None:
+        """Remind until it is raised: a signal just before the main thread begins to wait does not wake it."""
         main = threading.main_thread().ident
         assert main is not None
-        time.sleep(_REPEAT_S)
-        self._is_again = True
-        signal.pthread_kill(main, self._number)
-        self._senders.pop()
+        while not (self._is_raised or self._is_over):
+            time.sleep(_REPEAT_S)
+            signal.pthread_kill(main, _AGAIN)
+        self._reminders.pop()
 
 
 def _imports(frame: FrameType | None) -> int:
