@@ -34,6 +34,7 @@ _ALIKE = {
     "machine_memory_bytes": "memory in bytes",
     "virtual": "virtual machine",
 }
+_ELSEWHERE = "machine: the server is on another one, which is not compared with that of the result"
 
 
 def found_in_force(
@@ -58,7 +59,8 @@ def found_in_force(
         run.check_made_here(f"read what `ascar export {run.id} --as shell` prints")
     found = system_of(target).placement(options_of(target), run.space, configuration, place)
     _refuse_held(found.settings)
-    return replace(found, warnings=(*_differences(run), *found.warnings))
+    alike = _differences(run) if found.is_here else [_ELSEWHERE]
+    return replace(found, warnings=(*alike, *found.warnings))
 
 
 def planned(run: Run, target: Mapping[str, Any], configuration: Configuration, place: Place) -> Placement:

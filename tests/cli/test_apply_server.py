@@ -18,6 +18,7 @@ from ascar.program.postgresql import Programs
 from ascar.space.study_table import study_space
 from ascar.study import Study, tuned_tables
 from ascar.systems import open_target
+from ascar.systems.existing.address import PasswordAddress
 from ascar.systems.keeper import restore_all
 from live_mariadb import live_mariadb
 from live_postgresql import live_server
@@ -179,8 +180,7 @@ def live(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
     before = server.state()
     yield server.table(tmp_path / "live.toml")
-    restore_all(everything=True)
-    assert server.state() == before
+    comes_back(server, before)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def run(
         study = Study.parse(STUDY.replace("KIND", server.kind) + itself)
         space = study_space(study, open_target(study.target).space)
         best = space.validate({**space.default(), **(values or server.wanted)})
-        return keep_run(study, space, best, {"target": server.kind})
+        return keep_run(study, space, best, {"target": server.kind, "cpu": "of another machine"})
 
     return keep
 
@@ -206,6 +206,16 @@ def becomes(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < end_s, "waited in vain"
         time.sleep(0.1)
+
+
+def comes_back(server: Server, before: tuple[object, ...]) -> None:
+    """Put everything back, also what a killed command's keeper is still at."""
+
+    def is_back() -> bool:
+        restore_all(everything=True)
+        return server.state() == before
+
+    becomes(is_back)
 
 
 def test_it_is_as_before_when_nobody_confirms(ascar: Any, server: Server, live: Path, run: Any) -> None:
@@ -256,6 +266,18 @@ def test_a_run_of_the_server_itself_needs_no_file_and_its_confirmation_is_asked_
     assert server.takes()
     assert ascar("drift", number, "--json").document["in_force"] is True
     assert ascar("restore").status == 0
+
+
+def test_a_machine_is_compared_only_where_the_server_is_on_it(
+    ascar: Any, server: Server, live: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("apply", run(), "--server", live, "--dry-run", "--json")
+    assert any("this machine has" in one for one in ascar(*words).document["warnings"])
+    if server.kind == "redis":  # PostgreSQL tells where it is by itself
+        monkeypatch.setattr(PasswordAddress, "is_local", False)
+        assert ascar(*words).document["warnings"] == [
+            "machine: the server is on another one, which is not compared with that of the result"
+        ]
 
 
 def test_a_trials_values_are_not_taken_for_the_servers(
@@ -334,12 +356,7 @@ def test_killed_at_any_moment_it_is_in_force_as_a_whole_or_not_at_all(
         process.send_signal(signal.SIGKILL)
     becomes(lambda: server.takes() or server.state() == before)
     time.sleep(0.5)
-
-    def is_back() -> bool:
-        restore_all(everything=True)  # the keeper may be at it, which is waited for
-        return server.state() == before
-
-    becomes(is_back)
+    comes_back(server, before)
 
 
 def test_an_imported_run_is_not_connected_to_the_server_that_it_names(

@@ -21,11 +21,13 @@ class Placement:
         settings: knobs of the kernel that can be set at once, in the order of writing.
         left: the parameters that are left to the user.
         warnings: what about this place differs from what the result is valid for.
+        is_here: whether it is a place of this machine.
     """
 
     settings: tuple[AppliedSetting, ...] = ()
     left: tuple[LeftToUser, ...] = ()
     warnings: tuple[str, ...] = ()
+    is_here: bool = True
 
     @classmethod
     def by_hand(cls, parameters: Sequence[str], commands: Sequence[str]) -> Placement:

@@ -375,10 +375,10 @@ class ExistingTarget(Target, Generic[S, F]):
         )
         left = tuple(name for name in chosen if name not in wanted)
         if not left:
-            return Placement(settings)
+            return Placement(settings, is_here=facts.is_local)
         lines = self.commands(configuration, left).get("shell", [])
         why = "they take a new start of the server, or are not in `parameters` of its table"
-        return Placement(settings, (LeftToUser(left, why, tuple(lines)),))
+        return Placement(settings, (LeftToUser(left, why, tuple(lines)),), is_here=facts.is_local)
 
     def _check_confirmed(self, facts: F) -> None:
         given = self._keys.confirmed_server
