@@ -16,8 +16,8 @@ checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 25
              of 30 s against 64 GB and an hour, the ends of what is searched
 redo log     MariaDB, updates of indexed columns of 90 MB; a redo log of 16 MiB against one of 4 GiB, which no
              checkpoint frees within the load
-level 0      RocksDB, random writes over 400 MB with memtables of 4 MB; a compaction of four files of level 0
-             against one of 64, where writes are slowed down at 20 and at 512
+compaction   RocksDB, random writes over 400 MB with memtables of 4 MB; compactions by themselves against
+             none until somebody asks for them, and no slower writes before 512 files of level 0
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
 """
 
@@ -188,13 +188,13 @@ def _redo_log(load_s: int, pairs: int) -> Trap:
     )
 
 
-def _level_0(load_s: int, pairs: int) -> Trap:
+def _compaction(load_s: int, pairs: int) -> Trap:
     default = {
-        "level0_file_num_compaction_trigger": 4,
+        "disable_auto_compactions": False,
         "level0_slowdown_writes_trigger": 20,
         "level0_stop_writes_trigger": 36,
     }
-    most = dict(zip(default, (64, 512, 1024), strict=True))
+    most = dict(zip(default, (True, 512, 1024), strict=True))
     return Trap(
         default,
         most,
@@ -217,7 +217,7 @@ TRAPS = {
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
     "redo log": _redo_log(20, PAIRS),
-    "level 0": _level_0(10, PAIRS),
+    "compaction": _compaction(20, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
 
