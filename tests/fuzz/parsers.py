@@ -409,3 +409,36 @@ def lab_files(content: bytes) -> None:
         Sweep.parse(word(rest))
     else:
         Benchmark.read(file("benchmark.toml", rest), Path(scratch().name))
+
+
+@parser("lustre", "ascar.systems.lustre", "ascar.catalogues.lustre")
+def lustre_output(content: bytes) -> None:
+    """What `lctl get_param` and `lfs getstripe` say on clients and servers."""
+    from ascar.catalogues.lustre import lustre
+    from ascar.nodes import Finished
+    from ascar.systems.lustre.layout import Layout
+    from ascar.systems.lustre.lctl import Lctl
+
+    class Said:
+        def run(self, argv: object, limit_s: float, stdin: bytes = b"") -> Finished:
+            return Finished(0, rest, "")
+
+    kind, rest = first(content, ("values", "imports", "statistics", "jobs", "layout"))
+    lctl = Lctl(Said(), "lctl", "scratch")  # type: ignore[arg-type]
+    if kind == "values":
+        names = lctl.known(tuple(lustre()))
+        assert all(0 <= one < 1e15 for one in lctl.values(names).values())
+    elif kind == "imports":
+        allowed = lctl.allowed()
+        for one in lustre().values():
+            low, high, step = one.limits(allowed)
+            assert 0 <= low <= high
+            assert step >= 1
+        lctl.evictions()
+        lctl.check_serving()
+    elif kind == "statistics":
+        assert all(math.isfinite(one) for one in lctl.counters().values())
+    elif kind == "jobs":
+        assert all(math.isfinite(one) for job in lctl.jobs().values() for one in job.values())
+    else:
+        Layout.told(rest.decode("utf-8", "replace"))
