@@ -34,7 +34,7 @@ _ALIKE = {
     "machine_memory_bytes": "memory in bytes",
     "virtual": "virtual machine",
 }
-_ELSEWHERE = "machine: the server is on another one, which is not compared with that of the result"
+_ELSEWHERE = "machine: not compared with that of the result; the server is not known to be on this one"
 
 
 def found_in_force(

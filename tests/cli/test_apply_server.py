@@ -276,7 +276,7 @@ def test_a_machine_is_compared_only_where_the_server_is_on_it(
     if server.kind == "redis":  # PostgreSQL tells where it is by itself
         monkeypatch.setattr(PasswordAddress, "is_local", False)
         assert ascar(*words).document["warnings"] == [
-            "machine: the server is on another one, which is not compared with that of the result"
+            "machine: not compared with that of the result; the server is not known to be on this one"
         ]
 
 

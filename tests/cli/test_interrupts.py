@@ -273,3 +273,10 @@ def test_a_reminder_is_no_ask(capfd):
             cleaned.append("done")
     assert cleaned == ["done"]
     assert capfd.readouterr().err == ""
+
+
+def test_a_signal_that_nobody_sent_again_ends_nothing():
+    with interruptible():
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGURG)
+            time.sleep(0.01)

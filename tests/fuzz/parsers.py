@@ -432,7 +432,7 @@ def lustre_output(content: bytes) -> None:
         allowed = lctl.allowed()
         for one in lustre().values():
             low, high, step = one.limits(allowed)
-            assert 0 <= low <= high
+            assert low > high or one.range[0] <= low <= high <= one.range[1]
             assert step >= 1
         lctl.evictions()
         lctl.check_serving()

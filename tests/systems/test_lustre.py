@@ -159,6 +159,21 @@ def test_what_the_targets_and_the_memory_allow_bounds_the_search(client: LustreS
             apply(target, osc_max_pages_per_rpc=int(value))
 
 
+def test_an_old_value_between_the_steps_of_the_search_is_the_default(client: LustreStandIn) -> None:
+    values = {**client.values, **{f"{one}.max_pages_per_rpc": 1000 for one in stand_in.OSC}}
+    client.change(grant_block_bytes=4096, values=values)
+    with LustreClient(client.options) as target:
+        assert target.space.default()["osc_max_pages_per_rpc"] == 1000
+        apply(target, osc_max_pages_per_rpc=1008)
+    assert client.values == values
+
+
+def test_where_targets_leave_no_value_the_old_one_stays(client: LustreStandIn) -> None:
+    client.change(brw_bytes=4 << 20, grant_block_bytes=1 << 40)
+    with LustreClient(client.options) as target:
+        assert [*domain(target, "osc_max_pages_per_rpc").each()] == [1024]
+
+
 def test_without_what_the_targets_allow_the_range_is_that_of_lustre(client: LustreStandIn) -> None:
     client.change(connected=False)
     with LustreClient(client.options) as target:

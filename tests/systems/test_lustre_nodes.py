@@ -96,6 +96,17 @@ def test_clients_that_differ_are_named(clients: list[Client], options: dict[str,
         LustreClient(options).__enter__()
 
 
+def test_what_only_one_client_has_is_put_back_too(clients: list[Client], options: dict[str, Any]) -> None:
+    """A newer client raises its dirty data of metadata along; an older one has none."""
+    clients[1].save(stand_in.fresh("2.10"))
+    before = [one.values for one in clients]
+    with LustreClient({**options, "settings": ["mdc.max_rpcs_in_flight"]}) as target:
+        assert "mdc_max_dirty_mb" not in target.space
+        target.apply(target.space.validate({**target.space.default(), "mdc_max_rpcs_in_flight": 256}))
+        assert clients[0].values[f"{stand_in.MDC[0]}.max_dirty_mb"] == 256
+    assert [one.values for one in clients] == before
+
+
 def test_what_fails_on_one_client_is_said_with_its_name(
     clients: list[Client], options: dict[str, Any]
 ) -> None:
@@ -200,7 +211,7 @@ def test_servers_tell_what_they_did_for_the_loads_job(
         (
             "SLURM_JOB_ID",
             {"job": "fio.0", "servers": []},
-            "target.job = 'fio.0': must be a job ID of at most 64",
+            "target.job = 'fio.0': is allowed beside `servers` alone",
         ),
     ],
 )

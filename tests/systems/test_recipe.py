@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascar.errors import InputError
 from ascar.space import Configuration, Guarantee, preset
 from ascar.systems.administration import command_lines
+from ascar.systems.published_spaces import published_space
 from ascar.systems.recipe import recipe_of
 
 SPACE = preset("storage-v5").permit_weaker(Guarantee)
@@ -87,9 +89,12 @@ def test_layouts_are_equal_only_where_files_lie_alike():
     assert hash(base.layout) == hash(recipe().layout)
 
 
-def test_unknown_parameters_are_a_broken_invariant():
-    with pytest.raises(AssertionError, match="unknown parameters"):
+def test_parameters_that_a_file_system_does_not_have_are_named():
+    with pytest.raises(InputError, match="colour: must be a parameter of ext4"):
         recipe_of(Configuration({"fs": "ext4", "colour": "blue"}), SPACE)
+    published = published_space("storage-v1")
+    with pytest.raises(InputError, match="block_group: must be a parameter of btrfs"):
+        recipe_of(Configuration({"fs": "btrfs", "block_group": 8}), published)
 
 
 def test_shell_lines_name_the_device_once():

@@ -61,6 +61,8 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     def limits(self, known: Mapping[str, int]) -> tuple[int, int, int]:
         """The least and the greatest value, and their distance, where a client and its targets are known.
 
+        The least is above the greatest where no value is left.
+
         Args:
             known: what both allow, by the names of `lustre.toml`. What is missing limits nothing.
         """
@@ -69,7 +71,7 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         if greatest is not None:
             high = min(high, int(greatest))
         low = -(-low // step) * step
-        return low, max(low, low + (high - low) // step * step), step
+        return low, low + (high - low) // step * step, step
 
 
 def _number(formula: str, known: Mapping[str, int]) -> float | None:

@@ -61,16 +61,17 @@ def interruptible() -> Generator[None]:
     asks = _Asks(sys.unraisablehook, _imports(sys._getframe()))  # noqa: SLF001 - `inspect` takes long to import
     before = {number: signal.getsignal(number) for number in (*_SIGNALS, _AGAIN)}
     sys.unraisablehook = asks.lose
-    signal.signal(_AGAIN, asks.hear_again)
-    for number in _SIGNALS:
-        if before[number] is not signal.SIG_IGN:  # nohup, and jobs in the background, ignore on purpose
-            signal.signal(number, asks.hear)
     try:
+        signal.signal(_AGAIN, asks.hear_again)
+        for number in _SIGNALS:
+            if before[number] is not signal.SIG_IGN:  # nohup, and jobs in the background, ignore on purpose
+                signal.signal(number, asks.hear)
         yield
     finally:
         asks.end()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # one that was not set by Python stays replaced
+                signal.signal(number, handler)
         sys.unraisablehook = asks.hook
 
 
@@ -102,7 +103,8 @@ class _Asks:
 
     def hear_again(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """A reminder has come."""
-        if not (self._is_raised or self._is_over or self._is_importing(frame)):
+        is_ours = bool(self._reminders)  # and not of somebody else who sends SIGURG
+        if is_ours and not (self._is_raised or self._is_over or self._is_importing(frame)):
             self._raise()
 
     def lose(self, lost: sys.UnraisableHookArgs) -> None:

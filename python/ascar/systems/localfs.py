@@ -34,6 +34,7 @@ from ascar.systems.localfs_rights import check_root, lacks_root, owner_of_load
 from ascar.systems.localfs_space import (
     file_systems_of,
     localfs_space,
+    made_here,
     with_kernel_defaults,
     without_machine_wide,
 )
@@ -56,7 +57,7 @@ _QUEUE = {name: knob for name, knob in KNOBS.items() if knob.startswith("block."
 
 
 _STARTER_SPACE = {
-    "preset": 'preset = "storage-v5"',
+    "preset": '#preset = "storage-v5"',
     "allow_cost": 'allow_cost = ["dyn-kernel", "remount", "umount-mount", "reformat-restore"]',
     "weaker": "btrfs_data_mode=nodatasum",
     "pinned": 'fs = "ext4"',
@@ -348,9 +349,10 @@ class LocalFileSystem(Target):
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
-        """All of the preset, whatever this machine has of it."""
+        """All of the preset that ascar can make, whatever this machine has of it."""
         chosen = convert(options, LocalFileSystemOptions, "target").preset
-        return catalogue_of(published_space(chosen).parameters)
+        space = published_space(chosen).permit_weaker(Guarantee)
+        return catalogue_of(space.only("fs", made_here(space)).parameters)
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The chosen part of a configuration in an administrator's words, for a device of his own."""

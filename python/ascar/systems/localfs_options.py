@@ -145,7 +145,8 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
             StudyError: a path of the study leads nowhere.
             Refused: the device is not confirmed.
         """
-        for program in ("blkid", *sorted({MKFS[fs] for fs in self.options.file_systems or ("ext4",)})):
+        first = "xfs" if self.options.preset == "storage-v4" else "ext4"
+        for program in ("blkid", *sorted({MKFS[fs] for fs in self.options.file_systems or (first,)})):
             if find_program(program) is None:
                 raise EnvironmentLacks(f"target.kind = 'localfs': {missing_program(program)}")
         if self.options.iops is not None and not IOPS_CONTROL.exists():

@@ -119,6 +119,11 @@ def _number(path: Path) -> int | None:
     return value if value > 0 else None
 
 
+def made_here(space: Space) -> list[str]:
+    """The file systems of a space that ascar can make, on whatever machine."""
+    return [fs for fs in file_systems_of(space) if fs in FILE_SYSTEMS]
+
+
 def file_systems_of(space: Space) -> list[str]:
     """The file systems among which a space lets choose."""
     domain = space.domain("fs")

@@ -21,7 +21,7 @@ class Placement:
         settings: knobs of the kernel that can be set at once, in the order of writing.
         left: the parameters that are left to the user.
         warnings: what about this place differs from what the result is valid for.
-        is_here: whether it is a place of this machine.
+        is_here: whether it is known to be a place of this machine.
     """
 
     settings: tuple[AppliedSetting, ...] = ()

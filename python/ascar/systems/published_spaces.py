@@ -67,23 +67,30 @@ def present_words(name: str, value: Value, fs: str) -> Mapping[str, Value]:
     return {_RENAMED.get(name, name): value} if say is None else say(value)
 
 
+def present_name(name: str) -> str:
+    """The name in storage-v5 of a parameter of another space with the same values; else its own."""
+    return _RENAMED.get(name, name)
+
+
 def published_space(name: str) -> Space:
-    """A preset as a present machine has it: as many configurations, with present schedulers and settings.
+    """A preset as a present machine has it: as many configurations, with present schedulers and costs.
 
     Raises:
         SpaceError: there is none of that name.
     """
     space = preset(name)
-    natives = {one.name: one.native for one in preset("storage-v5").parameters}
-    parameters = tuple(
-        _present(one, natives.get(_RENAMED.get(one.name, one.name), "")) for one in space.parameters
-    )
+    present = {one.name: one for one in preset("storage-v5").parameters}
+    parameters = tuple(_as_now(one, present.get(present_name(one.name))) for one in space.parameters)
     return replace(space, parameters=parameters)
 
 
-def _present(parameter: Parameter, native: str) -> Parameter:
-    if parameter.name != "block_scheduler" or parameter.default not in _SCHEDULERS:
-        return replace(parameter, native=parameter.native or native)
+def _as_now(parameter: Parameter, present: Parameter | None) -> Parameter:
+    """A parameter with its present native name and cost: kernels ignore a remount of XFS' log buffers."""
+    if present is None or parameter is present:
+        return parameter
+    now = replace(parameter, native=present.native, cost=present.cost)
+    if parameter.name != "block_scheduler":
+        return now
     assert isinstance(parameter.domain, Choices), "schedulers are words"
     domain = Choices(tuple(_SCHEDULERS[str(value)] for value in parameter.domain.values))
-    return replace(parameter, domain=domain, default=_SCHEDULERS[str(parameter.default)], native=native)
+    return replace(now, domain=domain, default=_SCHEDULERS[str(parameter.default)])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ascar.errors import InputError
 from ascar.space import ChangeCost, preset
-from ascar.systems.published_spaces import present_words
+from ascar.systems.published_spaces import present_name, present_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,9 +99,9 @@ _KNOBS = {name: knob for name, knob in KNOBS.items() if name not in _MOUNTED_KNO
 
 
 def knobs_of(space: Space) -> dict[str, str]:
-    """Parameter to knob of any of the spaces, in the order of writing."""
-    named = ((name, knob) for knob in KNOBS.values() for name in space.names if space[name].native == knob)
-    return dict(named)
+    """Parameter to knob of any of the spaces, in the order of writing, whatever the space calls its knobs."""
+    names = {present_name(name): name for name in space.names}
+    return {names[present]: knob for present, knob in KNOBS.items() if present in names}
 
 
 def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
@@ -109,6 +110,9 @@ def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
     Args:
         configuration: valid in `space`, or the part of one that is to be said, "fs" among it.
         space: says which parameters a remount changes.
+
+    Raises:
+        InputError: a parameter is none of the file system's.
     """
     fs = str(configuration["fs"])
     said: dict[str, Value] = {}
@@ -118,7 +122,9 @@ def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
         said |= words
         costs |= {name: space[own].cost for name in words if name in _MOUNT}
     known = {*_FORMAT, *_MOUNT, *_KNOBS, *_MOUNTED_KNOBS, "fs"}
-    assert set(said) <= known, f"unknown parameters {set(said) - known}"
+    for name in said:
+        if name not in known:
+            raise InputError(f"{name}: must be a parameter of {fs} that ascar can set")
     options = {_FORMAT[name][0]: _FORMAT[name][1](value) for name, value in said.items() if name in _FORMAT}
     mount = {name: text for name, value in said.items() if name in _MOUNT and (text := _MOUNT[name](value))}
     remount: list[str] = []

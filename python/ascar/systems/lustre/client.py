@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space, Value
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,7}")
-_JOB = re.compile(r"[\x21-\x7e]{1,64}")
 _UNDO_S = 60.0
 
 
@@ -323,10 +322,8 @@ def _chosen(options: LustreOptions) -> Mapping[str, LustreSetting]:
 def _check(options: LustreOptions) -> None:
     for one in (*options.nodes, *options.servers):
         node_of(one)
-    if options.job is not None and (not options.servers or not _JOB.fullmatch(options.job)):
-        raise StudyError(
-            f"target.job = {options.job!r:.80}: must be a job ID of at most 64 signs, beside `servers`"
-        )
+    if options.job is not None and not options.servers:
+        raise StudyError(f"target.job = {options.job!r:.80}: is allowed beside `servers` alone")
     if not _FILE_SYSTEM.fullmatch(options.file_system):
         raise StudyError(
             f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "

@@ -30,17 +30,20 @@ class LustreNode:
         table: its `[[node]]` table; None: this machine.
         lctl: asks and sets it.
         prefix: what messages put before the names of its devices.
-        old: the values from before the study, by full name.
+        known: the settings that it has.
+        old: their values from before the study, by full name.
     """
 
     table: dict[str, Any] | None
     lctl: Lctl
     prefix: str = ""
+    known: tuple[str, ...] = ()
     old: dict[str, int] = field(default_factory=dict[str, int])
 
     def put(self, wanted: Mapping[str, int]) -> None:
         """Set a value for each parameter on all devices."""
-        self.lctl.put({full: wanted[identifier(setting_of(full))] for full in self.old})
+        named = {full: identifier(setting_of(full)) for full in self.old}
+        self.lctl.put({full: wanted[name] for full, name in named.items() if name in wanted})
 
 
 class LustreClients:
@@ -78,11 +81,12 @@ class LustreClients:
             EnvironmentLacks: a node cannot be reached.
         """
         self.check_serving()
-        found = self._each(lambda one: one.lctl.known(names))
-        self._names = kept = tuple(
-            name for name in names if name in needed or all(name in known for known in found)
-        )
-        for one, old in zip(self._nodes, self._each(lambda one: _whole(one.lctl.values(kept))), strict=True):
+        for one, known in zip(self._nodes, self._each(lambda one: one.lctl.known(names)), strict=True):
+            one.known = tuple(dict.fromkeys((*known, *needed)))
+        self._names = tuple(name for name in names if all(name in one.known for one in self._nodes))
+        # Lustre may change what only one client has along with what all have: that is put back, too.
+        olds = self._each(lambda one: _whole(one.lctl.values(one.known)))
+        for one, old in zip(self._nodes, olds, strict=True):
             one.old = old
 
     def allowed(self) -> dict[str, int]:
@@ -174,6 +178,8 @@ class LustreClients:
         for one, values in zip(self._nodes, found, strict=True):
             for full, value in values.items():
                 name = identifier(setting_of(full))
+                if setting_of(full) not in self._names:
+                    continue
                 if joint.setdefault(name, value) != value:
                     raise StageFailed(
                         "lctl",

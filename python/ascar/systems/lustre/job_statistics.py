@@ -6,7 +6,9 @@ Lustre counts requests by job: a client labels each with the job's ID, which `jo
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from typing import TYPE_CHECKING
 
 from ascar.errors import StudyError
@@ -16,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+_log = logging.getLogger(__name__)
+
 COUNTED = ("read_bytes", "write_bytes", "metadata_operations")
+_CALLS_OF_A_TRIAL = 3  # when the study begins, and before and after its first load
+_ID = re.compile(r"[\x21-\x7e]{1,31}")  # Lustre keeps no more
 _BY_ENVIRONMENT = "the variable of that name is not set here; set it, or name the load's job: job = "
 
 
@@ -37,6 +43,7 @@ class JobStatistics:
         self.job = job
         self._servers = machines(tables, program, file_system)
         self._last: dict[tuple[str, str, str], dict[str, float]] | None = None
+        self._calls, self._is_seen = 0, False
         self._totals = {f"{whose}_{name}": 0.0 for whose in ("job", "others") for name in COUNTED}
 
     def counters(self) -> dict[str, float]:
@@ -51,6 +58,12 @@ class JobStatistics:
             for server, found in zip(self._servers, ask_each(self._servers, _counted), strict=True)
             for device_and_job, counted in found.items()
         }
+        self._calls += 1
+        self._is_seen = self._is_seen or any(key[2] == self.job for key in present)
+        if not self._is_seen and self._calls == _CALLS_OF_A_TRIAL:
+            _log.warning(
+                "target.job = %r: no server has counted it under the first load; its totals stay 0", self.job
+            )
         for key, counted in present.items():
             before = counted if self._last is None else self._last.get(key, {})
             whose = "job" if key[2] == self.job else "others"
@@ -81,7 +94,9 @@ def load_job(job: str | None, variable: str) -> str:
             f"target.servers: the client labels no requests (jobid_var = {variable!r:.80}); "
             "set it: lctl set_param jobid_var=procname_uid"
         )
-    found = job or os.environ.get(variable)
-    if not found:
+    found = os.environ.get(variable) if job is None else job
+    if found is None:
         raise StudyError(f'target.job: missing; jobid_var = {variable!r:.80}: {_BY_ENVIRONMENT}"fio.0"')
+    if not _ID.fullmatch(found):
+        raise StudyError(f"target.job = {found!r:.80}: must be a job ID of at most 31 signs")
     return found

@@ -200,7 +200,9 @@ class Lctl:
         for one in found:
             counted: dict[str, float] = {}
             for line in one.text.splitlines():
-                if (job := _JOB.fullmatch(line)) is not None:
+                if line.lstrip().startswith("- job_id:") and _JOB.fullmatch(line) is None:
+                    counted = {}  # of a job that cannot be told
+                elif (job := _JOB.fullmatch(line)) is not None:
                     counted = jobs.setdefault((one.full, job[1].strip().strip('"')), {})
                 elif (match := _COUNTED.fullmatch(line)) is not None:
                     name, samples, total = match.groups()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.lustre import LustreSetting, lustre
@@ -76,6 +77,10 @@ def _in_unit_of(one: LustreSetting, other: LustreSetting) -> str:
 
 def _parameter(setting: LustreSetting, allowed: Mapping[str, int], present: int | None) -> Parameter:
     low, high, step = setting.limits(allowed)
+    if present is not None and low <= present <= high:
+        step = math.gcd(step, present - low)  # of smaller blocks than the search goes by
+    if low > high:  # no value is left that all targets take
+        low, high, step = *(2 * [setting.default if present is None else present]), 1
     special = {0: setting.zero} if setting.zero else {}
     if present is not None and present not in special and not low <= present <= high:
         special[present] = "the value that the client had before"
