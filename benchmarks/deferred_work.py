@@ -14,8 +14,8 @@ log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pa
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
 checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
              of 30 s against 64 GB and an hour, the ends of what is searched
-redo log     MariaDB, updates of indexed columns of 90 MB; a redo log of 16 MiB against one of 4 GiB, which no
-             checkpoint frees within the load
+dirty pages  MariaDB, updates of indexed columns of 90 MB; dirty pages are flushed from 10% of the buffer pool
+             on, against 90%, which the load does not reach
 compaction   RocksDB, random writes over 400 MB with memtables of 4 MB; compactions by themselves against
              none until somebody asks for them, and no slower writes before 512 files of level 0
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
@@ -69,6 +69,7 @@ class Trap:
         server: the kind of the target whose data lies on that volume; None: the file system itself.
         account: whom the volume belongs to; None: whoever calls.
         fs: the volume's file system; on XFS a server's data is copied for each trial without reading it.
+        parameters: the server's parameters that a study has.
     """
 
     default: Mapping[str, int]
@@ -81,6 +82,7 @@ class Trap:
     server: str | None = None
     account: str | None = None
     fs: str = "ext4"
+    parameters: str = "expert"
 
     def study(self, target: Mapping[str, Any]) -> Study:
         """The study, whose budget is not used."""
@@ -137,7 +139,7 @@ def _log(load_s: int, pairs: int) -> Trap:
 def _commit(load_s: int, pairs: int) -> Trap:
     name = "ext_commit_interval_s"
     return Trap(
-        {name: 5},
+        {name: 10},
         {name: 60},
         load_s,
         pairs,
@@ -168,20 +170,16 @@ def _checkpoints(load_s: int, pairs: int) -> Trap:
     )
 
 
-def _redo_log(load_s: int, pairs: int) -> Trap:
-    name = "innodb_log_file_size"
+def _dirty_pages(load_s: int, pairs: int) -> Trap:
+    name = "innodb_max_dirty_pages_pct"
     return Trap(
-        {name: 16 << 20},
-        {name: 4 << 30},
+        {name: 10},
+        {name: 90},
         load_s,
         pairs,
-        {
-            "allow_weaker": ["availability"],
-            "tuned": [name],
-            "parameters": {name: {"default": 16 << 20}},
-        },
+        {"tuned": [name, "innodb_io_capacity"], "parameters": {name: {"default": 10}}},
         {"kind": "sysbench", "test": "oltp_update_index", "tables": 4, "rows": 100_000, "clients": 8},
-        iops=2000,
+        iops=400,
         server="mariadb",
         account="mysql",
         fs="xfs",
@@ -208,6 +206,7 @@ def _compaction(load_s: int, pairs: int) -> Trap:
         iops=2000,
         server="rocksdb",
         account="nobody",
+        parameters="wide",
     )
 
 
@@ -216,7 +215,7 @@ TRAPS = {
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
-    "redo log": _redo_log(20, PAIRS),
+    "dirty pages": _dirty_pages(20, PAIRS),
     "compaction": _compaction(20, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
@@ -238,7 +237,8 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
         with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())
             held.settle()
-            yield {"kind": trap.server, "directory": str(held.workspace.directory)}
+            table = {"kind": trap.server, "directory": str(held.workspace.directory)}
+            yield table if trap.server == "sqlite" else {**table, "parameters": trap.parameters}
 
 
 @contextmanager
