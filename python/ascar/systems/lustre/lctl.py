@@ -166,6 +166,8 @@ class Lctl:
         totals |= {"osc_read_bytes": 0.0, "osc_write_bytes": 0.0}
         for one in self._imports("stats"):
             kind = one.full.split(".", 1)[0]
+            if f"{kind}_requests" not in totals:
+                continue  # nobody asked for it
             for line in one.text.splitlines():
                 match = _STATISTIC.fullmatch(line.rstrip())
                 if match is None:
