@@ -69,7 +69,7 @@ class Trap:
         server: the kind of the target whose data lies on that volume; None: the file system itself.
         account: whom the volume belongs to; None: whoever calls.
         fs: the volume's file system; on XFS a server's data is copied for each trial without reading it.
-        parameters: the server's parameters that a study has.
+        parameters: the server's parameters that a study has; None: the target's default.
     """
 
     default: Mapping[str, int]
@@ -82,7 +82,7 @@ class Trap:
     server: str | None = None
     account: str | None = None
     fs: str = "ext4"
-    parameters: str = "expert"
+    parameters: str | None = None
 
     def study(self, target: Mapping[str, Any]) -> Study:
         """The study, whose budget is not used."""
@@ -139,7 +139,7 @@ def _log(load_s: int, pairs: int) -> Trap:
 def _commit(load_s: int, pairs: int) -> Trap:
     name = "ext_commit_interval_s"
     return Trap(
-        {name: 10},
+        {name: 5},
         {name: 60},
         load_s,
         pairs,
@@ -237,8 +237,8 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
         with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())
             held.settle()
-            table = {"kind": trap.server, "directory": str(held.workspace.directory)}
-            yield table if trap.server == "sqlite" else {**table, "parameters": trap.parameters}
+            wanted = {} if trap.parameters is None else {"parameters": trap.parameters}
+            yield {"kind": trap.server, "directory": str(held.workspace.directory), **wanted}
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed
@@ -28,13 +29,13 @@ from ascar.systems.localfs_device import Device, SecondsByStep
 from ascar.systems.localfs_images import SavedImages
 from ascar.systems.localfs_memory import MemoryLimit
 from ascar.systems.localfs_needs import localfs_needs
-from ascar.systems.localfs_options import LocalFileSystemOptions, LocalFileSystemSettings
+from ascar.systems.localfs_options import FILE_SYSTEMS, LocalFileSystemOptions, LocalFileSystemSettings
 from ascar.systems.localfs_placement import placed
 from ascar.systems.localfs_rights import check_root, lacks_root, owner_of_load
 from ascar.systems.localfs_space import (
     file_systems_of,
+    known_file_systems,
     localfs_space,
-    made_here,
     with_kernel_defaults,
     without_machine_wide,
 )
@@ -197,9 +198,10 @@ class LocalFileSystem(Target):
                 )
         if missing:
             self.space = self.space.only("fs", [fs for fs in wanted if fs in mountable])
-        whole = published_space(self.settings.options.preset).permit_weaker(Guarantee)
-        lacking = set(file_systems_of(whole)) - set(file_systems_of(self.space))
+        published = published_space(self.settings.options.preset)
+        lacking = known_file_systems(published) - set(file_systems_of(self.space))
         if lacking and self.settings.options.file_systems is None:
+            whole = published.permit_weaker(Guarantee)
             _log.warning(
                 "%s: %s cannot be made or mounted here: %s of %s configurations are left",
                 *(whole.name, ", ".join(sorted(lacking)), self.space.count(), whole.count()),
@@ -351,8 +353,9 @@ class LocalFileSystem(Target):
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
         """All of the preset that ascar can make, whatever this machine has of it."""
         chosen = convert(options, LocalFileSystemOptions, "target").preset
-        space = published_space(chosen).permit_weaker(Guarantee)
-        return catalogue_of(space.only("fs", made_here(space)).parameters)
+        known = catalogue_of(published_space(chosen).parameters)
+        made = replace(known["fs"], choices=known["fs"].choices & frozenset(FILE_SYSTEMS))
+        return {**known, "fs": made}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """The chosen part of a configuration in an administrator's words, for a device of his own."""

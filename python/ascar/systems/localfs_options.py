@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
+from ascar.space import preset
 from ascar.study import duration
 from ascar.systems.machine import find_program, missing_program
 from ascar.units import format_size, parse_size
@@ -145,7 +146,7 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
             StudyError: a path of the study leads nowhere.
             Refused: the device is not confirmed.
         """
-        first = "xfs" if self.options.preset == "storage-v4" else "ext4"
+        first = str(preset(self.options.preset)["fs"].default)
         for program in ("blkid", *sorted({MKFS[fs] for fs in self.options.file_systems or (first,)})):
             if find_program(program) is None:
                 raise EnvironmentLacks(f"target.kind = 'localfs': {missing_program(program)}")

@@ -119,9 +119,11 @@ def _number(path: Path) -> int | None:
     return value if value > 0 else None
 
 
-def made_here(space: Space) -> list[str]:
-    """The file systems of a space that ascar can make, on whatever machine."""
-    return [fs for fs in file_systems_of(space) if fs in FILE_SYSTEMS]
+def known_file_systems(space: Space) -> set[str]:
+    """The file systems that a space names, also those that weaken a guarantee."""
+    domain = space["fs"].domain
+    assert isinstance(domain, Choices)
+    return {str(fs) for fs in domain.values}
 
 
 def file_systems_of(space: Space) -> list[str]:

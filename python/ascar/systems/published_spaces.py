@@ -9,6 +9,7 @@ as in the thesis (section 4.3).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ascar.space import Choices, preset
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NOT_GIVEN = "n/a"
 _SCHEDULERS = {"noop": "none", "deadline": "mq-deadline", "cfq": "bfq"}
+_XFS_INODE_WITH_CHECKSUMS = 512
 _FAMILIES = {"ext2": "ext", "ext3": "ext", "ext4": "ext"}
 _RENAMED = {
     "flex_group_size": "ext4_flex_group_size",
@@ -50,7 +52,6 @@ _SAID: Mapping[tuple[str, str], Callable[[Any], dict[str, Value]]] = {
         {"btrfs_compression": "zlib"} if option == "compress" else {"btrfs_data_mode": option}
     ),
 }
-_XFS_INODE_WITH_CHECKSUMS = 512
 
 
 def present_words(name: str, value: Value, fs: str) -> Mapping[str, Value]:
@@ -64,7 +65,7 @@ def present_words(name: str, value: Value, fs: str) -> Mapping[str, Value]:
     if value == NOT_GIVEN:
         return {}
     say = _SAID.get((name, _FAMILIES.get(fs, fs))) or _SAID.get((name, ""))
-    return {_RENAMED.get(name, name): value} if say is None else say(value)
+    return {present_name(name): value} if say is None else say(value)
 
 
 def present_name(name: str) -> str:
@@ -72,6 +73,7 @@ def present_name(name: str) -> str:
     return _RENAMED.get(name, name)
 
 
+@cache
 def published_space(name: str) -> Space:
     """A preset as a present machine has it: as many configurations, with present schedulers and costs.
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ascar.cli.epilog import examples
 from ascar.cli.options import Connection, Forget, Json, Least, RuleFile, WorkloadOrNone
+
+if TYPE_CHECKING:
+    from ascar.results.sharp import SharpDeployResult
 
 EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
 )
 DOWN_EXAMPLES = examples("ascar sharp down --workload random")
+
+
+def in_force(done: SharpDeployResult) -> str:
+    """Which rules are in force, in a line."""
+    return f"rules {done.rules} are in force on {len(done.controllers)} controllers of {done.workload}"
 
 
 def deploy(
@@ -35,10 +45,7 @@ def deploy(
     if json:
         emit("sharp-deploy", done)
     else:
-        people().print(
-            f"rules {done.rules} are in force on {len(done.controllers)} controllers of {done.workload}",
-            soft_wrap=True,
-        )
+        people().print(in_force(done), soft_wrap=True)
     return 0
 
 

@@ -8,6 +8,7 @@ import typer
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import Connection, Json, Workload
+from ascar.cli.sharp.deploy import in_force
 
 EXAMPLES = examples(
     "ascar sharp set --workload random rule1_tau_us=12000",
@@ -40,10 +41,7 @@ def set_numbers(
     if json:
         emit("sharp-deploy", done)
     else:
-        people().print(
-            f"rules {done.rules} are in force on {len(done.controllers)} controllers of {workload}",
-            soft_wrap=True,
-        )
+        people().print(in_force(done), soft_wrap=True)
         people().print(rules.text(), end="")
     return 0
 

@@ -10,7 +10,7 @@ from ascar.errors import AscarError, StageFailed
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.space import identifier
-from ascar.systems.lustre.lctl import Lctl, setting_of
+from ascar.systems.lustre.lctl import Lctl, allowed_by_all, setting_of
 from ascar.systems.lustre.restoration import LustreRestoration
 
 if TYPE_CHECKING:
@@ -91,12 +91,8 @@ class LustreClients:
 
     def allowed(self) -> dict[str, int]:
         """What all clients and their targets allow, by the names of formulas in `lustre.toml`."""
-        found: dict[str, int] = {}
-        for known in self._each(lambda one: one.lctl.allowed()):
-            for name, value in known.items():
-                choose = max if name == "grant_block_size" else min
-                found[name] = choose(found.get(name, value), value)
-        return found
+        found = self._each(lambda one: one.lctl.allowed())
+        return allowed_by_all(pair for known in found for pair in known.items())
 
     @property
     def restorations(self) -> list[LustreRestoration]:

@@ -10,7 +10,7 @@ from ascar.catalogues.lustre import lustre
 from ascar.errors import StageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ascar.nodes import Node
 
@@ -77,19 +77,16 @@ class Lctl:
         return tuple(name for name in settings if name in found)
 
     def allowed(self) -> dict[str, int]:
-        """What the client's memory and its targets allow, by the names of formulas in `lustre.toml`.
-
-        The least of all targets counts, and the largest grant block.
-        """
-        found: dict[str, int] = {}
-        for one in self._imports("import"):
-            for line in one.text.splitlines():
-                match = _ALLOWED.fullmatch(line)
-                # Settings of bulk data are those of OSCs, and metadata have limits of their own.
-                if match is None or (match[1] != "max_mod_rpcs") != one.full.startswith("osc."):
-                    continue
-                choose = max if match[1] == "grant_block_size" else min
-                found[match[1]] = choose(found.get(match[1], int(match[2])), int(match[2]))
+        """What the client's memory and all its targets allow, by the names of formulas in `lustre.toml`."""
+        told_by_targets = (
+            (match[1], int(match[2]))
+            for one in self._imports("import")
+            for line in one.text.splitlines()
+            # Settings of bulk data are those of OSCs, and metadata have limits of their own.
+            if (match := _ALLOWED.fullmatch(line)) is not None
+            and (match[1] != "max_mod_rpcs") == one.full.startswith("osc.")
+        )
+        found = allowed_by_all(told_by_targets)
         done = self._node.run(["cat", "/proc/meminfo"], LIMIT_S)
         if (match := _MEMORY.search(done.out.decode("utf-8", errors="replace"))) is not None:
             found["memory_mb"] = int(match[1]) // 1024
@@ -202,10 +199,10 @@ class Lctl:
         for one in found:
             counted: dict[str, float] = {}
             for line in one.text.splitlines():
-                if line.lstrip().startswith("- job_id:") and _JOB.fullmatch(line) is None:
-                    counted = {}  # of a job that cannot be told
-                elif (job := _JOB.fullmatch(line)) is not None:
-                    counted = jobs.setdefault((one.full, job[1].strip().strip('"')), {})
+                if line.lstrip().startswith("- job_id:"):
+                    job = _JOB.fullmatch(line)
+                    # What is counted of a job that cannot be told is nobody's.
+                    counted = {} if job is None else jobs.setdefault(_device_and_job(one, job[1]), {})
                 elif (match := _COUNTED.fullmatch(line)) is not None:
                     name, samples, total = match.groups()
                     if name in ("read_bytes", "write_bytes"):
@@ -231,6 +228,19 @@ class Lctl:
         if done.status != 0:
             raise StageFailed("lctl", f"get_param: exit status {done.status}", done.err)
         return list(told(done.out.decode("utf-8", errors="replace")))
+
+
+def allowed_by_all(told_by_each: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """What is allowed by whoever said so: the least that each allows, and the largest grant block."""
+    found: dict[str, int] = {}
+    for name, value in told_by_each:
+        choose = max if name == "grant_block_size" else min
+        found[name] = choose(found.get(name, value), value)
+    return found
+
+
+def _device_and_job(one: LctlParameter, job: str) -> tuple[str, str]:
+    return one.full, job.strip().strip('"')
 
 
 def told(text: str) -> Iterator[LctlParameter]:
