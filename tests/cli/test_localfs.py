@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -378,7 +378,12 @@ def test_an_image_that_is_there_already_is_kept(ascar, study, image):
 @pytest.fixture
 def disk(tmp_path):
     """A loop device that stands for a disk of the machine."""
-    backing = tmp_path / "backing"
+    with disk_on(tmp_path / "backing") as device:
+        yield device
+
+
+@contextmanager
+def disk_on(backing):
     with backing.open("wb") as file:
         file.truncate(700 * 2**20)
     made = subprocess.run(
@@ -425,6 +430,22 @@ def test_an_empty_device_that_is_confirmed_is_tuned(ascar, on_disk, disk):
     done = when_alone(lambda: ascar("tune", on_disk, "--format-device", disk, "--json"))
     assert done.status in (0, 3), done.err
     assert done.document["machine"]["device"]["path"] == disk
+
+
+@pytest.mark.slow
+def test_two_devices_that_are_confirmed_are_compared(ascar, on_disk, image, disk, tmp_path):
+    with disk_on(tmp_path / "other") as other:
+        on_disk.write_text(
+            on_disk.read_text()
+            .replace(f'device = "{disk}"', f"device = {[disk, other]}")
+            .replace('preset = "storage-v5"', 'tuned = ["device"]')
+        )
+        assert other in _refused(ascar, on_disk, image, "--format-device", disk)
+        confirmed = ("--format-device", disk, "--format-device", other)
+        done = when_alone(lambda: ascar("tune", on_disk, *confirmed, "--json"))
+        assert done.status in (0, 3), done.err
+        tried = ascar("history", "show", "small", "--json").document["trials"]
+        assert {trial["configuration"]["device"] for trial in tried} == {disk, other}
 
 
 def test_what_is_no_device(ascar, study, image):

@@ -15,6 +15,7 @@ import pytest
 from localfs_support import ROOT, SIZE, entered, run, traces
 
 from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
+from ascar.space import ChangeCost
 from ascar.systems import Reusing
 from ascar.systems.localfs import LocalFileSystem
 from ascar.testing import TargetContract
@@ -393,6 +394,86 @@ def test_a_device_of_the_machine_is_used_when_confirmed_and_left_blank_of_mounts
             pass
     finally:
         run("losetup", "--detach", device)
+
+
+@pytest.fixture
+def two_disks(tmp_path):
+    devices = []
+    for name in ("one", "two"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(400 * MIB)
+        devices.append(run("losetup", "--find", "--show", str(tmp_path / name)).strip())
+    yield devices
+    for device in devices:
+        run("losetup", "--detach", device)
+
+
+def mounted() -> set[str]:
+    return {line.split()[0] for line in Path("/proc/self/mounts").read_text().splitlines()}
+
+
+def read_ahead_kb(device: str) -> int:
+    return int(Path("/sys/block", Path(device).name, "queue/read_ahead_kb").read_text())
+
+
+def written_bytes(device: str) -> int:
+    return 512 * int(Path("/sys/block", Path(device).name, "stat").read_text().split()[6])
+
+
+def test_several_devices_are_a_parameter_and_what_is_tried_is_on_the_one_that_is_named(two_disks):
+    """Cao, Table 9.1: hardware-change."""
+    first, second = two_disks
+    before = [read_ahead_kb(device) for device in two_disks]
+    with entered(device=two_disks, confirmed_device=two_disks, file_systems=["ext4"]) as target:
+        assert target.space["device"].cost is ChangeCost.HARDWARE_CHANGE
+        default = target.space.default()
+        assert default["device"] == first
+        trial(target, default, Fio(LOAD))
+        assert {first, second} & mounted() == {first}
+
+        other = default.replaced(device=second, block_read_ahead_kb=4096)
+        change, _, _ = trial(target, other, Fio(LOAD))
+        assert set(change.parameters) == {"device", "block_read_ahead_kb"}
+        assert change.category == 3
+        assert {first, second} & mounted() == {second}
+        assert [read_ahead_kb(device) for device in two_disks] == [before[0], 4096]
+        # The traffic that is told is that of the device in use.
+        low = written_bytes(second)
+        assert low <= target.sample().counters["device_write_bytes"] <= written_bytes(second)
+        assert low != written_bytes(first)
+        assert target.describe()["device"]["path"] == f"{first}, {second}"
+
+        trial(target, default, Fio(LOAD))
+        assert {first, second} & mounted() == {first}
+    assert not {first, second} & mounted()
+    assert [read_ahead_kb(device) for device in two_disks] == before
+
+
+def test_where_a_trial_finds_what_the_one_before_left_another_device_is_still_made_anew(two_disks):
+    with entered(
+        device=two_disks, confirmed_device=two_disks, file_systems=["ext4"], state="reuse"
+    ) as target:
+        default = target.space.default()
+        for device in (*two_disks, two_disks[0]):
+            change = target.apply(default.replaced(device=device))
+            assert not change.filled
+            assert "format" in change.step_s
+        assert "format" not in target.apply(default).step_s
+        assert {*two_disks} & mounted() == {two_disks[0]}
+
+
+def test_a_device_that_fails_does_not_end_the_study_of_the_other(two_disks):
+    """The second one loses its disk while it is in use; the next trial is on the first one."""
+    first, second = two_disks
+    with entered(device=two_disks, confirmed_device=two_disks, file_systems=["ext4"]) as target:
+        default = target.space.default()
+        with Path("/sys/block", Path(second).name, "loop/backing_file").open() as file:
+            os.truncate(file.read().strip(), 0)
+        with pytest.raises(StageFailed):
+            target.apply(default.replaced(device=second))
+        _, _, readings = trial(target, default, Fio(LOAD))
+        assert readings.metrics["operations"] > 0
+        assert {first, second} & mounted() == {first}
 
 
 def test_a_second_study_is_refused_and_told_who_holds_the_machine(tmp_path):

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, Refused, StudyError
+from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
 from ascar.space import Choices
 from ascar.starter.keys import options_of
 from ascar.systems import open_target
+from ascar.systems.catalogue import check_known
 from ascar.systems.localfs import LocalFileSystem
 from ascar.systems.localfs_options import LocalFileSystemOptions
+from ascar.systems.place import Place
 
 MIB = 2**20
 
@@ -53,6 +55,14 @@ def values(space, name):
         ({"image": "a\0b"}, "target.image = .*: must be a path"),
         ({"image": "/x", "device": "/dev/x"}, "target.image: cannot be given together with target.device"),
         ({"device": "sdb"}, "target.device = 'sdb': must be a path below /dev"),
+        ({"device": []}, r"target.device = \[\]: must name at least one block device"),
+        ({"device": ["/dev/x", "sdb"]}, "target.device = 'sdb': must be a path below /dev"),
+        ({"device": ["/dev/x", 3]}, r"target.device.* = .*: must be text"),
+        ({"device": ["/dev/x", "/dev/x"]}, "target.device = '/dev/x': is named twice; name it once"),
+        (
+            {"device": [f"/dev/x{n}" for n in range(65)]},
+            "target.device: names 65 devices; must be at most 64",
+        ),
         ({"device": "/dev/x", "state": "restored"}, "target.state = 'restored': needs an image"),
         ({"confirmed_device": "/dev/x"}, "target.confirmed_device = '/dev/x': confirms nothing"),
     ],
@@ -135,6 +145,51 @@ def test_a_device_must_be_there_be_one_and_be_confirmed(tmp_path):
         problem = f"target.device = '{device}': everything .* lost; confirm with --format-device {device}"
         refused(Refused, problem, device=device)
         refused(Refused, problem, device=device, confirmed_device=device + "1")
+        link = tmp_path / "link"
+        link.symlink_to(device)
+        both = [device, f"/dev/../{link}"]
+        same = f"target.device = '.*{link}': is the same device as '{device}'; name it once"
+        refused(StudyError, same, device=both, confirmed_device=both)
+
+
+def test_of_several_devices_each_needs_its_confirmation():
+    blocks = [str(path) for path in Path("/dev").glob("loop[0-9]*") if path.is_block_device()][:2]
+    if len(blocks) < 2:
+        pytest.skip("needs two loop devices to name")
+    one, other = blocks
+    problem = f"target.device = '{other}': everything .* lost; confirm with --format-device {other}"
+    refused(Refused, problem, device=blocks, confirmed_device=one)
+    refused(Refused, problem, device=blocks, confirmed_device=[one])
+
+
+def test_several_devices_are_a_parameter_that_only_their_study_has():
+    devices = ["/dev/no-such-1", "/dev/no-such-2"]
+    space = LocalFileSystem({"device": devices}).space
+    assert values(space, "device") == devices
+    assert "device" not in LocalFileSystem({"device": devices[:1]}).space
+    check_known({"kind": "localfs", "device": devices}, space)
+    with pytest.raises(InputError, match="parameter 'device': a target of kind 'localfs' has none"):
+        check_known({"kind": "localfs"}, space)
+
+
+def test_a_session_tunes_one_device():
+    with pytest.raises(StudyError, match=r"target.device = .*: a session tunes one device .*: name one"):
+        LocalFileSystem.for_session({"device": ["/dev/x", "/dev/y"]})
+
+
+def test_the_best_device_is_told_with_the_commands_that_make_its_file_system():
+    devices = ["/dev/no-such-1", "/dev/no-such-2"]
+    target = LocalFileSystem({"device": devices})
+    chosen = target.space.default().replaced(device=devices[1])
+    shell = target.commands(chosen, ["device"])["shell"]
+    assert shell[0] == "# Measured on /dev/no-such-2."
+    assert shell[1].startswith("mkfs.ext4 ")
+    assert shell[2].startswith("mount -t ext4 ")
+    placement = target.placement({}, target.space, chosen, Place(device="/dev/no-such-3"))
+    (left,) = placement.left
+    assert left.parameters == ("device",)
+    assert any(line.startswith("mkfs.ext4") and line.endswith("/dev/no-such-3") for line in left.commands)
+    assert "device: the result is valid for /dev/no-such-2, not for /dev/no-such-3" in placement.warnings
 
 
 def test_an_unknown_account_is_named(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import AllowLive, FormatDevice, Json, Quiet, StudyFile
+from ascar.cli.options import AllowLive, FormatDevices, Json, Quiet, StudyFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ EXAMPLES = examples(
 
 def check(
     study: StudyFile,
-    format_device: FormatDevice = None,
+    format_device: FormatDevices = None,
     allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,

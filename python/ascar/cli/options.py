@@ -324,9 +324,9 @@ _FORMAT_DEVICE = _option(
     "--format-device",
     None,
     "DEVICE",
-    "Confirm that this block device, which the study names, may be formatted.",
+    "Confirm that this block device, which the study names, may be formatted. May be given again.",
 )
-FormatDevice = Annotated[str | None, _FORMAT_DEVICE]
+FormatDevices = Annotated[list[str] | None, _FORMAT_DEVICE]
 _ALLOW_LIVE = _option(
     "--allow-live",
     None,

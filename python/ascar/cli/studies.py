@@ -28,11 +28,11 @@ class Confirmed:
     """What the command line confirms of a study.
 
     Attributes:
-        device: the block device that may be formatted.
+        devices: the block devices that may be formatted.
         server: the server, which people use, that may be tuned.
     """
 
-    device: str | None = None
+    devices: Sequence[str] | None = None
     server: str | None = None
 
     def target(self, target: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,11 @@ class Confirmed:
             raise InputError(
                 f"--allow-live {self.server!r:.200}: the study tunes no server that people use; leave it out"
             )
-        given = {"confirmed_device": self.device, "confirmed_server": self.server}
+        devices = list(self.devices or ())
+        given = {
+            "confirmed_device": (devices if len(devices) > 1 else devices[0]) if devices else None,
+            "confirmed_server": self.server,
+        }
         asked = {key: value for key, value in target.items() if key != "confirmed_server"}
         return {**asked, **{key: name for key, name in given.items() if name is not None}}
 

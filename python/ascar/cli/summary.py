@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ascar.cli.compromise import front_of, print_front, print_gains
 from ascar.cli.parsimony import print_parsimony
 from ascar.render import count, duration, number, p_value, percentage, plain, score
+from ascar.results.stages import STAGES, in_order
 from ascar.results.trial import TrialState
 from ascar.units import format_size
 
@@ -23,19 +24,9 @@ if TYPE_CHECKING:
     from ascar.results.verdict import Verdict
     from ascar.space import Configuration, Space
 
-_STAGES = ("load", "drain", "change", "fill", "settle", "measurement", "other")
 # A budget that is proposed holds more than what will probably be needed.
 _ROUNDED_UP = 1.5
 _TOO_LONG = ("programs", "kernel_defaults")
-_STAGE_MEANS = {
-    "load": "the load, measured",
-    "drain": "doing what the load left undone",
-    "change": "putting configurations in force",
-    "fill": "filling with files",
-    "settle": "bringing caches to the same state",
-    "measurement": "statistics",
-    "other": "search, history, start and end",
-}
 
 
 def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
@@ -260,11 +251,10 @@ def _time_table(outcome: Outcome) -> Table:
     table.add_column("time", justify="right")
     table.add_column("share", justify="right")
     table.add_column("")
-    known = [stage for stage in _STAGES if stage in outcome.stage_s]
-    for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]:
+    for stage in in_order(outcome.stage_s):
         spent_s = outcome.stage_s[stage]
         share = spent_s / total_s if total_s > 0 else 0.0
-        table.add_row(f"  {stage}", duration(spent_s), percentage(share, 0), _STAGE_MEANS.get(stage, ""))
+        table.add_row(f"  {stage}", duration(spent_s), percentage(share, 0), STAGES.get(stage, ""))
     table.add_row("  all", duration(total_s), "", "")
     return table
 

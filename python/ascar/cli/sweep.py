@@ -6,7 +6,7 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import (
     AllowLive,
     BudgetOrNone,
-    FormatDevice,
+    FormatDevices,
     Json,
     OutOrNone,
     Part,
@@ -37,7 +37,7 @@ def sweep(
     part: Part = "1/1",
     budget: BudgetOrNone = None,
     out: OutOrNone = None,
-    format_device: FormatDevice = None,
+    format_device: FormatDevices = None,
     allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import AllowLive, BudgetOrNone, FormatDevice, Json, Quiet, Resume, StudyFile
+from ascar.cli.options import AllowLive, BudgetOrNone, FormatDevices, Json, Quiet, Resume, StudyFile
 
 if TYPE_CHECKING:
     from ascar.history import History
@@ -23,7 +23,7 @@ def tune(
     study: StudyFile,
     resume: Resume = False,
     budget: BudgetOrNone = None,
-    format_device: FormatDevice = None,
+    format_device: FormatDevices = None,
     allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,

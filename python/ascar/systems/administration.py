@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.quoting import (
+    comment,
     fstab_field,
     mount_option,
     shell_line,
@@ -19,7 +20,7 @@ from ascar.quoting import (
 )
 from ascar.space import ChangeCost
 from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
-from ascar.systems.recipe import recipe_of
+from ascar.systems.recipe import DEVICE_PARAMETER, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -75,6 +76,14 @@ def command_lines(
     wanted = {"fs", *chosen, *(("block_nr_requests",) if "block_scheduler" in chosen else ())}
     recipe = recipe_of({name: value for name, value in configuration.items() if name in wanted}, space)
     costs = {space[name].cost for name in chosen if name in configuration}
+    lines = _lines(recipe, costs)
+    if DEVICE_PARAMETER in chosen and DEVICE_PARAMETER in configuration:
+        where = comment(f"Measured on {configuration[DEVICE_PARAMETER]}.")
+        return {form: [where, *of] if of and form != "sysctl" else of for form, of in lines.items()}
+    return lines
+
+
+def _lines(recipe: Recipe, costs: Collection[ChangeCost]) -> dict[str, list[str]]:
     return {
         "shell": [*_making(recipe, costs), *_settings(recipe)],
         "fstab": [_fstab(recipe)] if _is_mounted_otherwise(recipe, costs) else [],
@@ -85,6 +94,11 @@ def command_lines(
         "tuned": _tuned(recipe),
         "ansible": _playbook(recipe, costs).lines(),
     }
+
+
+def _is_made(costs: Collection[ChangeCost]) -> bool:
+    """Whether the file system is made anew: on the same device or on another one."""
+    return ChangeCost.REFORMAT_RESTORE in costs or ChangeCost.HARDWARE_CHANGE in costs
 
 
 def _mkfs(recipe: Recipe) -> str:
@@ -98,7 +112,7 @@ def _mkfs(recipe: Recipe) -> str:
 
 def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
     """From the file system to its mount, as far as is needed."""
-    if ChangeCost.REFORMAT_RESTORE in costs:
+    if _is_made(costs):
         return [_mkfs(recipe), _mount(recipe)]
     if ChangeCost.UMOUNT_MOUNT in costs:
         return [shell_line(["umount", MOUNTPOINT]), _mount(recipe)]
@@ -142,7 +156,7 @@ def _echo(value: int | str, path: str) -> str:
 
 
 def _is_mounted_otherwise(recipe: Recipe, costs: Collection[ChangeCost]) -> bool:
-    return ChangeCost.REFORMAT_RESTORE in costs or bool(_options(recipe))
+    return _is_made(costs) or bool(_options(recipe))
 
 
 def _check_pass(recipe: Recipe) -> int:
@@ -213,6 +227,5 @@ def _playbook(recipe: Recipe, costs: Collection[ChangeCost]) -> Playbook:
             "state": "present",
         }
         tasks.append(PlaybookTask("fstab", "ansible.posix.mount", mount))
-    is_made = ChangeCost.REFORMAT_RESTORE in costs
-    remarks = [f"Make the file system by hand: {_mkfs(recipe)}"] if is_made else []
+    remarks = [f"Make the file system by hand: {_mkfs(recipe)}"] if _is_made(costs) else []
     return Playbook("Linux", "linux", tasks, remarks=remarks)

@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ascar.errors import AscarError, EnvironmentLacks, StageFailed
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
 from ascar.program.node_binary import find_ascard
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Guarantee
@@ -36,12 +36,13 @@ from ascar.systems.localfs_space import (
     file_systems_of,
     known_file_systems,
     localfs_space,
+    with_devices,
     with_kernel_defaults,
     without_machine_wide,
 )
 from ascar.systems.machine import backing_of
 from ascar.systems.published_spaces import published_space
-from ascar.systems.recipe import KNOBS, Recipe, knobs_of, recipe_of
+from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS, Recipe, knobs_of, recipe_of
 from ascar.units import format_size
 from ascar.workspace import Workspace
 
@@ -97,12 +98,14 @@ class LocalFileSystem(Target):
         self.space = localfs_space(self.settings.device_bytes, chosen.file_systems, chosen.preset)
         if not chosen.machine_wide:
             self.space = without_machine_wide(self.space)
-        self.owner = f"localfs {chosen.device or self.settings.image}"
+        self.space = with_devices(self.space, self.settings.devices)
+        self.owner = f"localfs {self.settings.place}"
         self.takes_device_along = chosen.device is None
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
         self._images = SavedImages(chosen.state, self.settings.saved_bytes)
         self._keeper: Keeper | None = None
+        self._devices: Mapping[str, Device] = {}
         self._device: Device | None = None
         self._counters: Counters | None = None
         self._memory: MemoryLimit | None = None
@@ -118,7 +121,15 @@ class LocalFileSystem(Target):
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Unmounting forgets the device's caches; those of the machine are nobody's to drop here."""
+        """Unmounting forgets the device's caches; those of the machine are nobody's to drop here.
+
+        Raises:
+            StudyError: several devices, which nothing can exchange while a load runs.
+        """
+        if isinstance(devices := options.get("device"), list):
+            raise StudyError(
+                f"target.device = {devices!r:.200}: a session tunes one device while it is used: name one"
+            )
         return {"machine_wide": "settings", **options}
 
     @classmethod
@@ -178,11 +189,10 @@ class LocalFileSystem(Target):
         self._memory = MemoryLimit(self.settings, keeper)
         if self.settings.options.machine_wide is True:
             keeper.lock("vm.drop_caches")
-        self._device = Device.take(keeper, self.settings, owner)
-        self.device = self._device.name
-        self._counters = Counters(self._watched())
+        self._devices = Device.take(keeper, self.settings, owner)
+        self._use(next(iter(self._devices.values())))
         self.space = with_kernel_defaults(
-            self.space, {name: self._device.knob(knob) for name, knob in _QUEUE.items()}
+            self.space, {name: self._entered().knob(knob) for name, knob in _QUEUE.items()}
         )
         self._memory.enforce()
 
@@ -209,6 +219,7 @@ class LocalFileSystem(Target):
 
     def _leave(self) -> None:
         keeper, self._keeper, self._device, self._current = self._keeper, None, None, None
+        self._devices = {}
         if keeper is None:
             return
         self.restored = keeper.close()
@@ -241,12 +252,16 @@ class LocalFileSystem(Target):
         difference = self.space.change(before or {}, configuration)
         self._end_load(steps)
         try:
+            chosen = self._devices[str(configuration.get(DEVICE_PARAMETER, next(iter(self._devices))))]
+            if chosen is not device:
+                device.unmount(steps)
+                self._use(chosen)
             if self.reuses_state and before is not None and not self._afresh:
                 self._reuse(recipe, difference.cost, steps)
             else:
                 self._make_or_restore(recipe, steps)
         except StageFailed:
-            device.forget_knobs()
+            self._entered().forget_knobs()
             raise
         self._current, self._recipe, self._settled, self._afresh = configuration, recipe, False, False
         self._format_s, self._fill_start_s = steps.seconds.get("format", 0.0), time.monotonic()
@@ -347,13 +362,15 @@ class LocalFileSystem(Target):
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
         assert self._memory is not None, "a target is entered before it is used"
-        return localfs_description(self.settings, self.space, self._entered().name, self._memory)
+        names = [device.name for device in self._devices.values()]
+        return localfs_description(self.settings, self.space, names, self._memory)
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
         """All of the preset that ascar can make, whatever this machine has of it."""
-        chosen = convert(options, LocalFileSystemOptions, "target").preset
-        known = catalogue_of(published_space(chosen).parameters)
+        settings = LocalFileSystemSettings.read(convert(options, LocalFileSystemOptions, "target"))
+        space = with_devices(published_space(settings.options.preset), settings.devices)
+        known = catalogue_of(space.parameters)
         made = replace(known["fs"], choices=known["fs"].choices & frozenset(FILE_SYSTEMS))
         return {**known, "fs": made}
 
@@ -431,15 +448,15 @@ class LocalFileSystem(Target):
             limits = {"block.DEV.read_iops_max": iops, "block.DEV.write_iops_max": iops}
             self._entered().set_knobs(limits, steps)
 
-    def _watched(self) -> dict[str, str]:
-        """Devices whose traffic is counted."""
-        device = self._entered()
+    def _use(self, device: Device) -> None:
+        """Make what comes next happen on a device, and count its traffic."""
+        self._device, self.device = device, device.name
         watched = {"device": device.name}
-        if self.settings.options.device is None:
+        if not self.settings.devices:
             backing = backing_of(self.settings.image.parent)
             if backing is not None:
                 watched["backing"] = backing
-        return watched
+        self._counters = Counters(watched)
 
     def _entered(self) -> Device:
         assert self._device is not None, "a target is entered before it is used"

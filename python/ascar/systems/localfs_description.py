@@ -11,7 +11,7 @@ from ascar.systems.localfs_space import file_systems_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of, program_version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ascar.space import Space
     from ascar.systems.localfs_memory import MemoryLimit
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def localfs_description(
-    settings: LocalFileSystemSettings, space: Space, device_name: str, memory: MemoryLimit
+    settings: LocalFileSystemSettings, space: Space, names: Sequence[str], memory: MemoryLimit
 ) -> Mapping[str, Any]:
     """The machine, the device below the file system, limits, programs, defaults in force."""
     chosen = settings.options
-    stack: dict[str, Any] = {"name": device_name, "size_bytes": settings.device_bytes}
+    stack: dict[str, Any] = {"name": ", ".join(names), "size_bytes": settings.device_bytes}
     if chosen.iops is not None:
         stack["iops_max"] = chosen.iops
     if chosen.device is None:
@@ -36,7 +36,7 @@ def localfs_description(
             "image_device": backing_of(directory),
         }
     else:
-        stack |= {"kind": "block device", "path": chosen.device}
+        stack |= {"kind": "block device", "path": ", ".join(settings.devices)}
     return {
         "target": "localfs",
         **describe_machine(),

@@ -69,29 +69,35 @@ class Device:
         self._knobs: dict[str, int | str] = {}
 
     @classmethod
-    def take(cls, keeper: Keeper, settings: LocalFileSystemSettings, owner: tuple[int, int] | None) -> Device:
-        """Claim the device that a study names, or make an image file and a loop device on it.
+    def take(
+        cls, keeper: Keeper, settings: LocalFileSystemSettings, owner: tuple[int, int] | None
+    ) -> dict[str, Device]:
+        """Claim the devices that a study names, or make an image file and a loop device on it.
+
+        Returns:
+            The devices by the study's name for each; the image's is "".
 
         Raises:
-            EnvironmentLacks: the device is too small.
+            EnvironmentLacks: a device is too small.
             Refused: it is in use, or not confirmed.
         """
-        if settings.options.device is not None:
-            claimed = keeper.device_claim(
-                Path(settings.options.device),
-                confirmed=settings.options.confirmed_device == settings.options.device,
-            )
+        found: dict[str, tuple[Path, str]] = {}
+        for device in settings.devices:
+            claimed = keeper.device_claim(Path(device), confirmed=device in settings.confirmed)
             if claimed.size_bytes < SIZE_BYTES_MIN:
                 raise EnvironmentLacks(
-                    f"target.device = {settings.options.device!r}: has {format_size(claimed.size_bytes)}; "
+                    f"target.device = {device!r}: has {format_size(claimed.size_bytes)}; "
                     f"name one with at least {format_size(SIZE_BYTES_MIN)}"
                 )
-            path, name = claimed.device, claimed.name
-        else:
+            found[device] = claimed.device, claimed.name
+        if not found:
             image = keeper.image_create(settings.image, settings.size_bytes)
             attached = keeper.image_attach(image.path, direct_io=settings.options.direct_io)
-            path, name = attached.device, attached.name
-        return cls(keeper, path, name, owner, settings.step_limit_s)
+            found[""] = attached.device, attached.name
+        return {
+            given: cls(keeper, path, name, owner, settings.step_limit_s)
+            for given, (path, name) in found.items()
+        }
 
     def format(self, recipe: Recipe, steps: SecondsByStep) -> None:
         """Make the recipe's file system."""

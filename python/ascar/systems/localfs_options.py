@@ -20,6 +20,7 @@ MKFS = {"ext2": "mke2fs", "ext3": "mke2fs", "ext4": "mke2fs", "xfs": "mkfs.xfs",
 MIB = 2**20
 SIZE_BYTES_MIN = 320 * MIB  # mkfs.xfs refuses less than 300 MiB
 MEMORY_BYTES_MIN = 32 * MIB  # below, a load's own code hardly fits
+DEVICES_MAX = 64
 RATIO_MIN, RATIO_MAX = 0.01, 1000.0
 IOPS_MIN, IOPS_MAX = 10, 10_000_000
 IOPS_CONTROL = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device")
@@ -32,8 +33,9 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
         image: path of the image file that becomes the disk; it must not exist yet and is removed at the end.
             None: a file in ~/.cache/ascar.
         size: the size of the image file, at least 320 MiB; the disk must have so much free space.
-        device: a block device to use instead of an image. Everything on it is lost.
-        confirmed_device: the same path again, as the confirmation; --format-device sets it.
+        device: a block device to use instead of an image. Everything on it is lost. Several, as a list: the
+            study compares them, by its parameter `device`; the first one is the default.
+        confirmed_device: the same path or paths again, as the confirmation; --format-device sets it.
         memory: page cache and memory that the load may use; "none" for no limit.
         dataset_to_memory: instead of memory: how many times as large as the memory the load's data is.
         state: the state in which each trial starts. "fresh": a new file system. "restored": the filled image,
@@ -58,8 +60,8 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
 
     image: str | None = None
     size: str = "2560 MiB"
-    device: str | None = None
-    confirmed_device: str | None = None
+    device: str | tuple[str, ...] | None = None
+    confirmed_device: str | tuple[str, ...] | None = None
     memory: str | None = None
     dataset_to_memory: float | None = None
     state: Literal["auto", "fresh", "restored", "reuse"] = "auto"
@@ -127,11 +129,26 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
         return Path(cache).expanduser().absolute() / "ascar" / f"localfs-{os.getpid()}.img"
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """The block devices that the study names; none: an image."""
+        return _names(self.options.device)
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """The block devices that may be formatted."""
+        return _names(self.options.confirmed_device)
+
+    @property
+    def place(self) -> str:
+        """The image or the devices, for people."""
+        return ", ".join(self.devices) or str(self.image)
+
+    @property
     def device_bytes(self) -> int:
-        """Size of what is made into a file system: the image, or the device where it is there already."""
-        device = self.options.device
-        if device is None:
-            return self.size_bytes
+        """Size of what is made into a file system: the image, or the smallest of the devices."""
+        return min((self._bytes_of(device) for device in self.devices), default=self.size_bytes)
+
+    def _bytes_of(self, device: str) -> int:
         name = Path(device).resolve().name
         try:
             return 512 * int((Path("/sys/class/block") / name / "size").read_text("ascii"))
@@ -155,21 +172,25 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
                 f"target.iops = {self.options.iops}: this machine has no control group blkio of version 1 "
                 f"({IOPS_CONTROL}); leave the key out"
             )
-        if self.options.device is not None:
-            self._check_device(self.options.device)
-        else:
+        if not self.devices:
             self._check_image()
+        numbers: dict[int, str] = {}
+        for device in self.devices:
+            self._check_device(device, numbers)
 
-    def _check_device(self, device: str) -> None:
+    def _check_device(self, device: str, numbers: dict[int, str]) -> None:
+        """Check one; `numbers` has those before it, by the number that the kernel gives a device."""
         try:
-            mode = Path(device).stat().st_mode
+            status = Path(device).stat()
         except OSError as error:
             raise StudyError(f"target.device = {device!r}: {error.strerror}; name a block device") from error
-        if not stat.S_ISBLK(mode):
+        if not stat.S_ISBLK(status.st_mode):
             raise StudyError(
                 f"target.device = {device!r}: is not a block device; use target.image for a file"
             )
-        if self.options.confirmed_device != device:
+        if (other := numbers.setdefault(status.st_rdev, device)) != device:
+            raise StudyError(f"target.device = {device!r}: is the same device as {other!r}; name it once")
+        if device not in self.confirmed:
             raise Refused(
                 f"target.device = {device!r}: everything on it would be lost; "
                 f"confirm with --format-device {device}"
@@ -211,8 +232,15 @@ def _check_choice(options: LocalFileSystemOptions) -> None:
     if options.device is not None:
         if options.image is not None:
             raise StudyError("target.image: cannot be given together with target.device; give one of them")
-        if not options.device.startswith("/dev/"):
-            raise StudyError(f"target.device = {options.device!r}: must be a path below /dev")
+        if not (devices := _names(options.device)):
+            raise StudyError("target.device = []: must name at least one block device")
+        for device in devices:
+            if not device.startswith("/dev/") or "\0" in device:
+                raise StudyError(f"target.device = {device!r:.200}: must be a path below /dev")
+            if devices.count(device) > 1:
+                raise StudyError(f"target.device = {device!r:.200}: is named twice; name it once")
+        if len(devices) > DEVICES_MAX:
+            raise StudyError(f"target.device: names {len(devices)} devices; must be at most {DEVICES_MAX}")
         if options.state == "restored":
             raise StudyError(
                 "target.state = 'restored': needs an image, not a device; choose 'fresh' or 'reuse'"
@@ -221,9 +249,13 @@ def _check_choice(options: LocalFileSystemOptions) -> None:
         raise StudyError(
             f"target.confirmed_device = {options.confirmed_device!r}: confirms nothing; set target.device"
         )
-    for key, path in (("image", options.image), ("device", options.device)):
-        if path is not None and (not path or "\0" in path):
-            raise StudyError(f"target.{key} = {path!r}: must be a path")
+    if options.image is not None and (not options.image or "\0" in options.image):
+        raise StudyError(f"target.image = {options.image!r}: must be a path")
+
+
+def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """One or several, as a tuple."""
+    return (given,) if isinstance(given, str) else given or ()
 
 
 def _memory(options: LocalFileSystemOptions) -> int | None:

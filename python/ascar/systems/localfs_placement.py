@@ -10,7 +10,7 @@ from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.space import ChangeCost
 from ascar.systems.administration import DEVICE, MOUNTPOINT, command_lines
 from ascar.systems.placement import Placement
-from ascar.systems.recipe import knobs_of, recipe_of
+from ascar.systems.recipe import DEVICE_PARAMETER, knobs_of, recipe_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,8 @@ def placed(space: Space, configuration: Configuration, place: Place) -> Placemen
         else:
             located.append(setting)
     left = tuple(_left(space, configuration, chosen, place, tuple(homeless)))
-    return Placement(tuple(located), left, tuple(_warnings(recipe, place)))
+    measured_on = str(configuration.get(DEVICE_PARAMETER, ""))
+    return Placement(tuple(located), left, tuple(_warnings(recipe, place, measured_on)))
 
 
 def _settings(
@@ -88,7 +89,8 @@ def _left(
         yield LeftToUser(homeless, why, ())
     by_cost = {cost: tuple(name for name in chosen if space[name].cost is cost) for cost in ChangeCost}
     again, remount = by_cost[ChangeCost.UMOUNT_MOUNT], by_cost[ChangeCost.REMOUNT]
-    named = by_cost[ChangeCost.REFORMAT_RESTORE] + again + remount
+    made = by_cost[ChangeCost.HARDWARE_CHANGE] + by_cost[ChangeCost.REFORMAT_RESTORE]
+    named = made + again + remount
     # What is set at once is not left to anybody; fstab makes it last, so there it is among the options.
     shell = command_lines(configuration, space, named)["shell"]
     lasting = (
@@ -99,9 +101,13 @@ def _left(
     fstab = command_lines(configuration, space, [name for name in lasting if name in chosen])["fstab"]
     commands = (
         *(_here(line, place, shell_word) for line in shell),
-        *(comment(f"/etc/fstab: {_here(line, place, fstab_field)}") for line in fstab),
+        *(
+            comment(f"/etc/fstab: {_here(line, place, fstab_field)}")
+            for line in fstab
+            if not line.startswith("#")
+        ),
     )
-    if by_cost[ChangeCost.REFORMAT_RESTORE]:
+    if made:
         why = "a new file system: everything on the device is lost; back up first, restore afterwards"
         if place.in_use:
             why += f"; {place.device} is in use, mounted at {', '.join(place.in_use)}"
@@ -119,11 +125,13 @@ def _here(line: str, place: Place, quoted: Callable[[object], str]) -> str:
     return line if place.mountpoint is None else line.replace(MOUNTPOINT, quoted(place.mountpoint))
 
 
-def _warnings(recipe: Recipe, place: Place) -> Iterator[str]:
+def _warnings(recipe: Recipe, place: Place, measured_on: str) -> Iterator[str]:
     if place.fs is not None and place.fs != recipe.fs:
         yield (
             f"file system: the result is valid for {recipe.fs}, {place.mountpoint} has {place.fs}; "
             "what is set here was never measured together with that"
         )
+    if place.device is not None and measured_on not in ("", str(place.device)):
+        yield f"device: the result is valid for {measured_on}, not for {place.device}"
     if place.device is None:
         yield "device: none was named, so it is not known whether it is like the one that was tuned"

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import EnvironmentLacks, SpaceError, StudyError
-from ascar.space import Choices, Guarantee
+from ascar.space import ChangeCost, Choices, Guarantee, Parameter
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.machine import find_program, missing_program
 from ascar.systems.published_spaces import published_space
-from ascar.systems.recipe import KNOBS
+from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ascar.space import Parameter, Space
+    from ascar.space import Space
 
 MIB = 2**20
 _VM = {name: knob for name, knob in KNOBS.items() if knob.startswith("vm.")}
@@ -76,6 +76,23 @@ def _with_bounds(space: Space) -> Space:
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
     """The space with the settings that a device was found to have as defaults."""
     return _with_defaults(space, found)
+
+
+def with_devices(space: Space, devices: Sequence[str]) -> Space:
+    """The space with the choice among several block devices, of which the first is the default.
+
+    Changing it is Cao's `hardware-change` (Table 9.1): the file system is made anew on the other device.
+    """
+    if len(devices) < 2:
+        return space
+    device = Parameter(
+        name=DEVICE_PARAMETER,
+        domain=Choices(tuple(devices)),
+        default=devices[0],
+        cost=ChangeCost.HARDWARE_CHANGE,
+        description="block device that holds the file system",
+    )
+    return replace(space, parameters=(*space.parameters, device))
 
 
 def without_machine_wide(space: Space) -> Space:

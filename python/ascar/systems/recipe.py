@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ascar.space import Space, Value
 
 MIB = 2**20
+DEVICE_PARAMETER = "device"
+"""The parameter that says where a recipe is carried out, among several block devices."""
 _MOUNTED = "ext4."  # knobs of a mounted file system
 
 
@@ -118,6 +120,8 @@ def recipe_of(configuration: Mapping[str, Value], space: Space) -> Recipe:
     said: dict[str, Value] = {}
     costs: dict[str, ChangeCost] = {}
     for own, value in configuration.items():
+        if own == DEVICE_PARAMETER:
+            continue
         words = present_words(own, value, fs)
         said |= words
         costs |= {name: space[own].cost for name in words if name in _MOUNT}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import AllowLive, BudgetOrNone, Detach, Folder, FormatDevice, Json, Keep, Prove, Quiet
+from ascar.cli.options import AllowLive, BudgetOrNone, Detach, Folder, FormatDevices, Json, Keep, Prove, Quiet
 
 if TYPE_CHECKING:
     from ascar.capes.session.study import OnlineStudy
@@ -27,7 +27,7 @@ def up(
     keep: Keep = False,
     detach: Detach = False,
     folder: Folder = None,
-    format_device: FormatDevice = None,
+    format_device: FormatDevices = None,
     allow_live: AllowLive = None,
     quiet: Quiet = False,
     json: Json = False,
