@@ -18,6 +18,8 @@ dirty pages  MariaDB, updates of indexed columns of 90 MB; dirty pages are flush
              on, against 90%, which the load does not reach
 compaction   RocksDB, random writes over 400 MB with memtables of 4 MB; compactions by themselves against
              none until somebody asks for them, and no slower writes before 512 files of level 0
+deferred writes  Ceph, three OSDs, writes of 16 KiB to an image; nothing is put off against writes up to 1 MiB
+             that wait in the log of BlueStore for 60 s, or until 2 GiB of them do
 ... (long)   the same with runs that span three of the longer cycle: what is true, whoever charges
 """
 
@@ -28,7 +30,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,11 +71,12 @@ class Trap:
         server: the kind of the target whose data lies on that volume; None: the file system itself.
         account: whom the volume belongs to; None: whoever calls.
         fs: the volume's file system; on XFS a server's data is copied for each trial without reading it.
-        parameters: the server's parameters that a study has; None: the target's default.
+        size: the volume's.
+        keys: further keys of the server's `[target]` table.
     """
 
-    default: Mapping[str, int]
-    other: Mapping[str, int]
+    default: Mapping[str, float]
+    other: Mapping[str, float]
     load_s: int
     pairs: int
     space: Mapping[str, Any]
@@ -82,7 +85,8 @@ class Trap:
     server: str | None = None
     account: str | None = None
     fs: str = "ext4"
-    parameters: str | None = None
+    size: str = "2560 MiB"
+    keys: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def study(self, target: Mapping[str, Any]) -> Study:
         """The study, whose budget is not used."""
@@ -206,7 +210,36 @@ def _compaction(load_s: int, pairs: int) -> Trap:
         iops=2000,
         server="rocksdb",
         account="nobody",
-        parameters="wide",
+        keys={"parameters": "wide"},
+    )
+
+
+def _deferred_writes(load_s: int, pairs: int) -> Trap:
+    default = {
+        "bluestore_prefer_deferred_size": 512,
+        "bluestore_deferred_batch_ops": 16,
+        "bluestore_throttle_deferred_bytes": 128 << 20,
+        "bluestore_max_defer_interval": 3.0,
+    }
+    most = dict(zip(default, (1 << 20, 4096, 2 << 30, 60.0), strict=True))
+    image = {"ioengine": "rbd", "rw": "randwrite", "bs": "16k", "size": "256m", "iodepth": 16}
+    return Trap(
+        default,
+        most,
+        load_s,
+        pairs,
+        {
+            "allow_weaker": ["availability"],
+            "tuned": list(default),
+            "parameters": {name: {"default": value} for name, value in default.items()},
+        },
+        {"kind": "fio", "options": image},
+        iops=2000,
+        server="ceph",
+        account="ceph",
+        fs="xfs",
+        size="8 GiB",
+        keys={"parameters": "wide", "memory": "3 GiB"},
     )
 
 
@@ -217,6 +250,7 @@ TRAPS = {
     "checkpoints": _checkpoints(20, PAIRS),
     "dirty pages": _dirty_pages(20, PAIRS),
     "compaction": _compaction(20, PAIRS),
+    "deferred writes": _deferred_writes(20, PAIRS),
     "log (long)": _log(55, LONG_PAIRS),
 }
 
@@ -227,6 +261,7 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
     with tempfile.TemporaryDirectory(dir=_IMAGE) as directory:
         volume: dict[str, Any] = {
             "image": str(Path(directory) / "image"),
+            "size": trap.size,
             "iops": trap.iops,
             "file_systems": [trap.fs],
             "user": trap.account,
@@ -237,8 +272,7 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
         with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())
             held.settle()
-            wanted = {} if trap.parameters is None else {"parameters": trap.parameters}
-            yield {"kind": trap.server, "directory": str(held.workspace.directory), **wanted}
+            yield {"kind": trap.server, "directory": str(held.workspace.directory), **trap.keys}
 
 
 @contextmanager
@@ -297,7 +331,7 @@ def one_pair(trap: Trap, index: int) -> dict[str, Any]:
     return {**found, **again}
 
 
-def one_run(trap: Trap, values: Mapping[str, int]) -> dict[str, float]:
+def one_run(trap: Trap, values: Mapping[str, float]) -> dict[str, float]:
     """A run with values of the parameters.
 
     Raises:

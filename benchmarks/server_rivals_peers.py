@@ -23,7 +23,7 @@ from ascar.errors import SpaceError
 from ascar.space import Choices
 
 from .harness import called
-from .postgresql_rivals_reach import reach
+from .server_rivals_reach import reach
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Range, Space, Value
 
-    from .postgresql_rivals_testbed import Bench
+    from .server_rivals_testbed import Bench
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / "build" / "rivals"

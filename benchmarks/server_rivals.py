@@ -1,14 +1,15 @@
-"""PostgreSQL tuned by ascar, and by what its users would do instead, on the same server with the same time.
+"""A server tuned by ascar, and by what its users would do instead, on the same server with the same time.
 
-    python -m benchmarks.postgresql_rivals --budget 3h        (root)
-    python -m benchmarks.postgresql_rivals --only 'tpcb/search/optuna'
+    python -m benchmarks.server_rivals --budget 3h        (root)
+    python -m benchmarks.server_rivals --only 'postgresql/tpcb/search/optuna'
 
-A server in bounded memory, with at least twice as much data, on a volume of limited speed, under two loads:
-the short transactions of TPC-B, and sorts. Optuna's TPE, SMAC3 and MLOS have so many trials of so long a
-load, of which the default is the first; `ascar tune` has the time that they took, its verification included.
-All have the same space, in which nothing weakens a guarantee, and start each trial on a clone of the same
-files. pgtune's advice and TuneD's profile take no time. Then everything that was recommended runs in turns
-with the default, until each interval is at most +-5% wide or each had `--limit` of runs.
+PostgreSQL and MariaDB in bounded memory, each with at least twice as much data, on a volume of limited speed,
+under two loads each: short transactions and sorts, mixed transactions and writes. Optuna's TPE, SMAC3 and
+MLOS have so many trials of so long a load, of which the default is the first; `ascar tune` has the time that
+they took, its verification included. All have the same space, in which nothing weakens a guarantee, and start
+each trial on a clone of the same files. The advice of pgtune, TuneD's profile and MySQLTuner takes no time.
+Then everything that was recommended runs in turns with the default, until each interval is at most +-5% wide
+or each had `--limit` of runs.
 
 The table: throughput; the gain over the default; the gain that was reported before, over the true one; how
 ascar stands to each (level: the interval of the ratio within +-5%). Intervals are always valid, 95% each.
@@ -30,15 +31,17 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ascar import _core
+from ascar.errors import AscarError
 from ascar.history import History
 from ascar.pilot.turns import mean_at_any_time
 from ascar.toml import toml_text
 
 from .harness import Benchmark, Piece, build, number, seconds, signed, table
-from .postgresql_rivals_advice import TUNED, left_out, pgtune, within
-from .postgresql_rivals_peers import PEERS, searched
-from .postgresql_rivals_testbed import CONNECTIONS, LOADS, Scale, Testbed, bed_of, space_of
-from .postgresql_rivals_turns import (
+from .server_rivals_mariadb import RivalMariaDB
+from .server_rivals_peers import PEERS, searched
+from .server_rivals_postgresql import RivalPostgreSQL
+from .server_rivals_testbed import RivalServer, Scale, Testbed, bed_of
+from .server_rivals_turns import (
     DEFAULT,
     OURS,
     Contender,
@@ -60,20 +63,22 @@ LOAD_MIN_S = 5.0
 TRIAL_BESIDE_S = 6.0
 BLOCKS_MAX = 200
 SEED = 1
-PGTUNE, TUNED_PROFILE = "pgtune", "TuneD"
+SERVERS: tuple[RivalServer, ...] = (RivalPostgreSQL(), RivalMariaDB())
 
 
 @dataclass(slots=True)
 class Rivalry:
-    """The benchmark's run.
+    """The benchmark's run on one server.
 
     Attributes:
+        server: the server.
         benchmark: keeps what was found.
         scale: how large everything is.
         limit_s: the runs of each contender take at most so long, all together.
         found: what the pieces found.
     """
 
+    server: RivalServer
     benchmark: Benchmark
     scale: Scale
     limit_s: float
@@ -86,44 +91,37 @@ class Rivalry:
         """Carry out what has no result yet, one load after the other, as far as the budget reaches."""
         self._ends_s = time.monotonic() + self.benchmark.budget_s
         with self._held:
-            for load in LOADS:
+            for load in self.server.loads:
                 self._do([self._peer(load, name) for name in PEERS])
-                self._do([self._ours(load)])
+                self._do([self._ours(load), self._advice(load)])
                 self._turns(load)
 
     def contenders(self, load: str) -> list[Contender]:
         """What is recommended for a load, as far as it is known; the default, and ours, come first."""
-        space = space_of(self.scale)
-        processors = os.cpu_count() or 1
-        advice = pgtune(self.scale.memory_mib * 1024, CONNECTIONS, processors, warehouse=load == "sort")
-        advised, kept = within(space, advice)
+        space = self.server.space(self.scale)
         listed = [Contender(DEFAULT, space.default())]
         for name in (OURS, *PEERS):
-            one = self.found.get(f"{load}/search/{name}")
+            one = self._of(load, f"search/{name}")
             if one is None:
                 continue
             configuration = space.validate(one["recommended"])
             listed.append(
                 Contender(name, configuration, one["reported"], one["seconds"], note=one.get("note", ""))
             )
-        said = ", ".join(f"{name} = {value}" for name, value in kept.items())
-        listed.append(Contender(PGTUNE, advised, note=f"not in force: {said}" if said else ""))
-        missing = ", ".join(left_out())
-        listed.append(
-            Contender(
-                TUNED_PROFILE,
-                space.default(),
-                is_tuned=True,
-                note=f"in force: {', '.join((*TUNED, 'read-ahead'))}"
-                + (f"; not: {missing}" if missing else ""),
-            )
-        )
-        return listed
+        told = self._of(load, "advice")
+        return [*listed, *self.server.advised(space, self.scale, load, told and told["told"])]
 
     def blocks(self, load: str) -> list[dict[str, Any]]:
         """The blocks of runs in turns that were made of what is recommended now."""
-        found = (self.found.get(f"{load}/turns/{at}") for at in range(BLOCKS_MAX))
+        found = (self._of(load, f"turns/{at}") for at in range(BLOCKS_MAX))
         return [one for one in found if one is not None]
+
+    def _key(self, load: str, what: str) -> str:
+        return f"{self.server.kind}/{load}/{what}"
+
+    def _of(self, load: str, what: str) -> dict[str, Any] | None:
+        """What a piece found."""
+        return self.found.get(self._key(load, what))
 
     def _do(self, pieces: list[Piece]) -> None:
         """Carry out pieces, within what is left of the budget."""
@@ -132,18 +130,20 @@ class Rivalry:
 
     def _testbed(self) -> Testbed:
         if self._bed is None:
-            self._bed = self._held.enter_context(bed_of(self.scale))
+            self._bed = self._held.enter_context(bed_of(self.server, self.scale))
         return self._bed
 
     def _built(self, *files: Path) -> str:
         """Of what does a piece, and how large everything is."""
-        return f"{build(HERE / 'postgresql_rivals_testbed.py', *files)} {_hash(str(self.scale))}"
+        module = sys.modules[type(self.server).__module__].__file__
+        of = build(HERE / "server_rivals_testbed.py", Path(str(module)), *files)
+        return f"{of} {_hash(str(self.scale))}"
 
     def _peer(self, load: str, name: str) -> Piece:
         names = ("asking.py", "config_space.py", PEERS[name].script)
         files = [
-            HERE / "postgresql_rivals_peers.py",
-            HERE / "postgresql_rivals_reach.py",
+            HERE / "server_rivals_peers.py",
+            HERE / "server_rivals_reach.py",
             *(HERE / "peers" / one for one in names),
         ]
 
@@ -151,18 +151,24 @@ class Rivalry:
             with self._testbed().bench(load) as bench:
                 return searched(bench, name, self.scale.trials, SEED)
 
-        return Piece(f"{load}/search/{name}", run, self._built(*files))
+        return Piece(self._key(load, f"search/{name}"), run, self._built(*files))
 
     def _ours(self, load: str) -> Piece:
         """As long as the others took on the average."""
-        taken = [one["seconds"] for name in PEERS if (one := self.found.get(f"{load}/search/{name}"))]
+        taken = [one["seconds"] for name in PEERS if (one := self._of(load, f"search/{name}"))]
         budget_s = fmean(taken) if taken else self.scale.trials * (self.scale.load_s + TRIAL_BESIDE_S)
         searching = [*ASCAR.glob("*.py"), *(ASCAR / "optimizers").rglob("*.py"), Path(_core.__file__)]
         return Piece(
-            f"{load}/search/{OURS}",
+            self._key(load, f"search/{OURS}"),
             lambda: by_ascar(self._testbed(), load, budget_s),
             self._built(*sorted(searching)),
         )
+
+    def _advice(self, load: str) -> Piece:
+        def run() -> dict[str, Any]:
+            return {"told": self.server.ask(self._testbed(), load)}
+
+        return Piece(self._key(load, "advice"), run, self._built())
 
     def _turns(self, load: str) -> None:
         """Blocks of runs, until everything is known well enough."""
@@ -180,7 +186,7 @@ class Rivalry:
             def run(wanted: list[Contender] = wanted, at: int = at) -> dict[str, Any]:
                 return block(self._testbed(), load, wanted, at)
 
-            self._do([Piece(f"{load}/turns/{at}", run, what)])
+            self._do([Piece(self._key(load, f"turns/{at}"), run, what)])
 
 
 def by_ascar(bed: Testbed, load: str, budget_s: float) -> dict[str, Any]:
@@ -322,7 +328,7 @@ def main() -> None:
     """Carry out what is missing, and print the tables."""
     parser = Benchmark.parser(__doc__ or "", "3h")
     scale = Scale()
-    for name in ("memory_mib", "accounts", "iops", "load_s", "trials"):
+    for name in ("memory_mib", "data_mib", "iops", "load_s", "trials"):
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             type=int,
@@ -336,20 +342,33 @@ def main() -> None:
     if os.geteuid() != 0:
         sys.exit("needs root: a volume, a control group, settings of the kernel")
     try:
-        scale = Scale(given.memory_mib, given.accounts, given.iops, given.load_s, given.trials)
+        scale = Scale(given.memory_mib, given.data_mib, given.iops, given.load_s, given.trials)
     except ValueError as error:
         parser.error(str(error))
-    rivalry = Rivalry(Benchmark.of(given), scale, given.limit)
-    rivalry.run()
-    for load in LOADS:
-        contenders, blocks = rivalry.contenders(load), rivalry.blocks(load)
-        if not blocks:
+    benchmark = Benchmark.of(given)
+    ends_s = time.monotonic() + given.budget
+    for server in SERVERS:
+        benchmark.budget_s = max(0.0, ends_s - time.monotonic())
+        rivalry = Rivalry(server, benchmark, scale, given.limit)
+        try:
+            rivalry.run()
+        except AscarError as error:
+            print(f"{server.name} is left out: {error.message}", file=sys.stderr)
             continue
-        print(f"\n{load}: {len(blocks)} blocks of loads of {scale.load_s} s\n")
-        table(HEADS, rows(contenders, blocks))
-        for one in contenders:
-            if one.note:
-                print(f"{one.name}: {one.note}")
+        for load in server.loads:
+            show(rivalry, load)
+
+
+def show(rivalry: Rivalry, load: str) -> None:
+    """Print the table of a load, where there is one."""
+    contenders, blocks = rivalry.contenders(load), rivalry.blocks(load)
+    if not blocks:
+        return
+    print(f"\n{rivalry.server.name}, {load}: {len(blocks)} blocks of loads of {rivalry.scale.load_s} s\n")
+    table(HEADS, rows(contenders, blocks))
+    for one in contenders:
+        if one.note:
+            print(f"{one.name}: {one.note}")
 
 
 if __name__ == "__main__":

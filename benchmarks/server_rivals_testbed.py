@@ -1,4 +1,4 @@
-"""Where the rivals meet: PostgreSQL in bounded memory, on a volume of limited speed, filled once.
+"""Where the rivals meet: a server in bounded memory, on a volume of limited speed, filled once.
 
 The volume is XFS on an image file, whose reads and writes a second the kernel limits; the server is in a
 control group with less than half as much memory as there is data. Both are made by keepers, which take them
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,28 +25,20 @@ from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space.study_table import space_from_table
 from ascar.study import Study
 from ascar.systems.asking import entering
-from ascar.systems.keeper import Keeper
 from ascar.systems.localfs import LocalFileSystem
 from ascar.systems.localfs_device import SecondsByStep
-from ascar.systems.postgresql import PostgreSQL
-from ascar.systems.postgresql.server import PostgresServer
+from ascar.systems.own_server.target import OwnServerTarget
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from ascar.space import Configuration, Space
 
-KIND = "postgresql-confined"
-CONNECTIONS = 20
-CLIENTS = 8
-_BYTES_PER_SCALE = 15 * 2**20
-_PLACE = os.environ.get("TMPDIR", "/var/tmp")
+    from .server_rivals_turns import Contender
 
-SORT = Path(__file__).with_name("postgresql_rivals_sort.sql")
-LOADS: dict[str, str] = {"tpcb": "tpcb-like", "sort": "sort.sql"}
-"""The scripts of pgbench: short transactions that write, and sorts."""
-_SORTED = 40_000
-_PER_SCALE = 100_000
+CLIENTS = 8
+_PLACE = os.environ.get("TMPDIR", "/var/tmp")
+_MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +47,14 @@ class Scale:
 
     Attributes:
         memory_mib: the memory of the server, page cache included.
-        accounts: pgbench's scale, about 15 MiB each.
+        data_mib: the data, about.
         iops: reads a second and writes a second of the volume.
         load_s: the length of a load.
         trials: the trials of a rival.
     """
 
-    memory_mib: int = 384
-    accounts: int = 60
+    memory_mib: int = 512
+    data_mib: int = 1100
     iops: int = 5000
     load_s: int = 20
     trials: int = 20
@@ -72,45 +65,21 @@ class Scale:
         Raises:
             ValueError: it is less.
         """
-        if self.accounts * _BYTES_PER_SCALE < 2 * self.memory_mib * 2**20:
-            raise ValueError(f"accounts = {self.accounts}: must be data of twice {self.memory_mib} MiB")
+        if self.data_mib < 2 * self.memory_mib:
+            raise ValueError(f"data_mib = {self.data_mib}: must be at least twice {self.memory_mib} MiB")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfinedAccount(Account):
-    """An account whose programs run in a control group.
+class FillKept(OwnServerTarget[Any]):
+    """A server of the study's own whose fill is kept for the next study.
 
-    Attributes:
-        group: the directory of the group.
+    `[target]` has one more key: `kept`, the directory of the fill, which the first study makes. In front of
+    the class of a server it makes another kind of it.
     """
-
-    group: Path = Path()
-
-    def run(self, *argv: str) -> list[str]:
-        """The words that put a process into the group, and then run a program as the account."""
-        enter = ["/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.group / "cgroup.procs")]
-        return [*enter, *Account.run(self, *argv)]
-
-
-class ConfinedPostgreSQL(PostgreSQL):
-    """A server of the study's own in a control group, whose fill is kept for the next study.
-
-    `[target]` has two more keys: `cgroup`, the directory of the group, and `kept`, that of the fill, which
-    the first study makes.
-    """
-
-    kind: ClassVar[str] = KIND
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         given = dict(options)
-        self._group, self._kept = Path(given.pop("cgroup")), Path(given.pop("kept"))
-        super().__init__(given)
-
-    def _made(self, place: Path, keeper: Keeper) -> PostgresServer:
-        one = self._account
-        account = ConfinedAccount(one.name, one.uid, one.gid, one.home, self._group)
-        fixed = (f"max_connections={self.options.max_connections}",)
-        return PostgresServer(self._programs, account, place, keeper, fixed)
+        self._kept = Path(given.pop("kept"))
+        super().__init__(given)  # type: ignore[call-arg, arg-type]
 
     def __enter__(self) -> Self:
         """Make the directory, with the fill in it where one is kept."""
@@ -137,22 +106,70 @@ def _clone(data: Path, copy: Path) -> None:
     part.rename(copy)
 
 
+class RivalServer(ABC):
+    """A server that rivals tune, with its loads and with the advice that its users are given."""
+
+    name: ClassVar[str]
+    """The name for people."""
+    kind: ClassVar[str]
+    """The kind of its target; that of the target whose fill is kept has "-filled" after it."""
+    filled: ClassVar[type[FillKept]]
+    """That target, which is found by `python MODULE:CLASS`."""
+    loads: ClassVar[tuple[str, ...]]
+    """The names of the loads; the first one fills the server."""
+    options: ClassVar[Mapping[str, Any]]
+    """Keys of `[target]`."""
+
+    @abstractmethod
+    def workload(self, load: str, scale: Scale, directory: Path) -> dict[str, Any]:
+        """The `[workload]` table of a load, whose files are in a directory."""
+
+    def make_files(self, scale: Scale, directory: Path) -> None:  # noqa: B027 - most loads need none
+        """Make the files of the loads in a directory."""
+
+    def ask(self, bed: Testbed, load: str) -> dict[str, Any] | None:  # noqa: ARG002
+        """Ask on the server what there is of advice; None: nobody has to be asked.
+
+        Raises:
+            RuntimeError: nobody answers.
+        """
+        return None
+
+    @abstractmethod
+    def advised(
+        self, space: Space, scale: Scale, load: str, told: Mapping[str, Any] | None
+    ) -> list[Contender]:
+        """The advice.
+
+        Args:
+            space: the space of all studies.
+            scale: how large everything is.
+            load: the name of the load.
+            told: what `ask` found; None: nothing was asked, or there was no time for it.
+        """
+
+    def space(self, scale: Scale) -> Space:
+        """The space of all studies, in which no value weakens a guarantee."""
+        server = self.filled({**self.options, "memory": f"{scale.memory_mib} MiB", "kept": "/nowhere"})
+        return space_from_table({}, server.space)
+
+
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """The volume and the control group, while they are there.
+    """The volume with the server's files, while it is there.
 
     Attributes:
+        server: the server.
         scale: how large everything is.
         directory: a directory of the server's account on the volume.
         volume: the volume; its keeper holds what is set of its device.
-        group: the directory of the control group.
         site: a directory for Python's path in which `ascar` finds the kind of target.
     """
 
+    server: RivalServer
     scale: Scale
     directory: Path
     volume: LocalFileSystem
-    group: Path
     site: Path
 
     @contextmanager
@@ -181,19 +198,14 @@ class Testbed:
                 "budget": f"{budget_s:.0f} s",
             },
             "target": {
-                "kind": KIND,
+                "kind": f"{self.server.kind}-filled",
+                **self.server.options,
                 "directory": str(self.directory),
                 "memory": f"{self.scale.memory_mib} MiB",
-                "max_connections": CONNECTIONS,
-                "cgroup": str(self.group),
+                "memory_limit": f"{self.scale.memory_mib} MiB",
                 "kept": str(self.directory / "kept"),
             },
-            "workload": {
-                "kind": "pgbench",
-                "scale": self.scale.accounts,
-                "clients": CLIENTS,
-                "script": str(self.directory / LOADS[load]) if "." in LOADS[load] else LOADS[load],
-            },
+            "workload": self.server.workload(load, self.scale, self.directory),
             "measurement": {"load_min": f"{load_min_s:g} s", "load_max": f"{self.scale.load_s} s"},
         }
 
@@ -206,12 +218,6 @@ class Testbed:
             prepared = prepared.entered()
             evaluator = Evaluator(study, prepared.target, prepared.workload, ignore, prepared.clock)
             yield Bench(prepared, evaluator)
-
-
-def space_of(scale: Scale) -> Space:
-    """The space of all studies, in which no value weakens a guarantee."""
-    server = PostgreSQL({"memory": f"{scale.memory_mib} MiB", "max_connections": CONNECTIONS})
-    return space_from_table({}, server.space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,28 +238,25 @@ class Bench:
 
 
 @contextmanager
-def bed_of(scale: Scale) -> Generator[Testbed]:
-    """Make the volume and the control group, and fill the server once.
+def bed_of(server: RivalServer, scale: Scale) -> Generator[Testbed]:
+    """Make the volume, and fill the server once.
 
     Raises:
         RuntimeError: this machine cannot have them, or the default configuration fails.
     """
+    account = Account.of(None, server.name, server.filled.account)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="ascar-rivals-", dir=_PLACE) as folder,
-            LocalFileSystem(_volume(Path(folder) / "image", scale)) as volume,
-            Keeper("rivals") as keeper,
+            LocalFileSystem(_volume(Path(folder) / "image", scale, account)) as volume,
         ):
             volume.apply(volume.space.default())
             volume.settle()
             directory = volume.workspace.directory
-            _shared_path(directory)
-            last = str(scale.accounts * _PER_SCALE - _SORTED)
-            (directory / LOADS["sort"]).write_text(SORT.read_text().replace("LAST", last))
-            group = keeper.cgroup_create(scale.memory_mib * 2**20).path
-            site = _site(Path(folder) / "site")
-            bed = Testbed(scale, directory, volume, group, site)
-            with bed.bench("tpcb") as bench:
+            _check_reached(directory, account)
+            server.make_files(scale, directory)
+            bed = Testbed(server, scale, directory, volume, _site(Path(folder) / "site", server))
+            with bed.bench(server.loads[0]) as bench:
                 first = bench.attempt(bench.prepared.space.default())
             if first.failure is not None:
                 raise RuntimeError(f"the default configuration fails: {first.failure.message}")
@@ -262,33 +265,31 @@ def bed_of(scale: Scale) -> Generator[Testbed]:
         raise RuntimeError(error.message) from error
 
 
-def _volume(image: Path, scale: Scale) -> dict[str, Any]:
-    size_mib = 3 * scale.accounts * _BYTES_PER_SCALE // 2**20 + 3072
+def _volume(image: Path, scale: Scale, account: Account) -> dict[str, Any]:
     return {
         "image": str(image),
-        "size": f"{size_mib} MiB",
+        "size": f"{3 * scale.data_mib + 3072} MiB",
         "iops": scale.iops,
         "file_systems": ["xfs"],
         "machine_wide": False,
         "memory": "none",
-        "user": Account.of(None, "PostgreSQL", "postgres").name,
+        "user": account.name,
     }
 
 
-def _shared_path(directory: Path) -> None:
+def _check_reached(directory: Path, account: Account) -> None:
     """See that the server's account reaches the volume."""
-    account = Account.of(None, "PostgreSQL", "postgres")
     reached = subprocess.run(account.run("test", "-w", str(directory)), check=False)
     if reached.returncode != 0:
         raise RuntimeError(f"{directory}: the account {account.name} cannot write there")
 
 
-def _site(folder: Path) -> Path:
+def _site(folder: Path, server: RivalServer) -> Path:
     """A directory by which the kind of target is found, as a package of somebody else's would be."""
     info = folder / "ascar_rivals-0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ascar-rivals\nVersion: 0\n")
-    entry = f"{KIND} = benchmarks.postgresql_rivals_testbed:ConfinedPostgreSQL"
+    entry = f"{server.kind}-filled = {server.filled.__module__}:{server.filled.__name__}"
     (info / "entry_points.txt").write_text(f"[ascar.systems]\n{entry}\n")
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

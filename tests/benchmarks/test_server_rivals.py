@@ -1,30 +1,34 @@
-"""The parts of benchmarks/postgresql_rivals.py: advice, codes, others' processes, turns; and a short run."""
+"""The parts of benchmarks/server_rivals.py: advice, codes, others' processes, turns; and a short run."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.harness import Benchmark
-from benchmarks.postgresql_rivals_testbed import Bench, Scale, bed_of, space_of
+from benchmarks.server_rivals_mariadb import RivalMariaDB, advice_of, lines_of
+from benchmarks.server_rivals_postgresql import RivalPostgreSQL, pgtune
+from benchmarks.server_rivals_reach import within
+from benchmarks.server_rivals_testbed import Bench, Scale, bed_of
 
 from ascar.campaign import PreparedStudy, ignore
 from ascar.evaluation import Evaluator
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, floating, integer, ordinal
 from ascar.study import Study
 from ascar.systems.asking import entering
-from benchmarks import postgresql_rivals as rivals
-from benchmarks import postgresql_rivals_advice as advice
-from benchmarks import postgresql_rivals_peers as peers
-from benchmarks import postgresql_rivals_turns as turns
-from own_servers import postgresql_installed
+from benchmarks import server_rivals as rivals
+from benchmarks import server_rivals_peers as peers
+from benchmarks import server_rivals_turns as turns
+from own_servers import mariadb_installed, postgresql_installed
 
 THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device")
 COST = {"cost": ChangeCost.DYN_APP}
 needs_postgresql = pytest.mark.skipif(not postgresql_installed(), reason="needs PostgreSQL 15 or newer")
+needs_mariadb = pytest.mark.skipif(not mariadb_installed(), reason="needs MariaDB")
 
 # Draws at random; with an argument, ends after so many answers.
 RANDOM_PEER = """
@@ -116,7 +120,7 @@ def mixed():
     ],
 )
 def test_pgtune(given, expected):
-    found = advice.pgtune(**given)
+    found = pgtune(**given)
     assert {name: found.get(name) for name in expected} == expected
     assert ("jit" in found) is not given["warehouse"]
     assert ("max_worker_processes" in found) is (given["processors"] >= 4)
@@ -129,17 +133,17 @@ def test_advice_is_kept_within_the_guarantees():
             integer("buffers", (16, 4096), default=128, step=16, **COST),
         )
     )
-    found, kept = advice.within(space, {"log_size": 8192, "buffers": 1000, "elsewhere": "off"})
+    found, kept = within(space, {"log_size": 8192, "buffers": 1000, "elsewhere": "off"})
     assert dict(found) == {"log_size": 1024, "buffers": 1008}
     assert kept == {"log_size": 8192, "elsewhere": "off"}
 
 
 @needs_postgresql
 def test_the_advice_of_pgtune_is_a_configuration_of_the_server():
-    scale = Scale()
-    space = space_of(scale)
-    given = advice.pgtune(scale.memory_mib * 1024, 20, 2, warehouse=False)
-    found, kept = advice.within(space, given)
+    scale = Scale(memory_mib=384, data_mib=900)
+    space = RivalPostgreSQL().space(scale)
+    given = pgtune(scale.memory_mib * 1024, 20, 2, warehouse=False)
+    found, kept = within(space, given)
     assert (found["max_wal_size"], found["shared_buffers"]) == (1024, 98304)
     assert set(kept) == {"max_wal_size", "min_wal_size", "huge_pages"}
     codes = peers.Codes(space)
@@ -287,31 +291,91 @@ def test_the_table_has_what_was_reported_over_what_is_true():
 
 
 def test_too_little_data_is_refused():
-    with pytest.raises(ValueError, match="accounts = 10: must be data of twice 384 MiB"):
-        Scale(accounts=10)
+    with pytest.raises(ValueError, match="data_mib = 10: must be at least twice 512 MiB"):
+        Scale(data_mib=10)
 
 
-@pytest.mark.root
-@pytest.mark.machine
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a volume, a control group")
-@pytest.mark.skipif(not THROTTLE.exists(), reason="needs the control group blkio, version 1")
-@needs_postgresql
-def test_a_short_run_on_the_server(tmp_path, drawn):
+MYSQLTUNER_SAID = """\
+-------- Recommendations ---------------------------------------------------------------------------
+General recommendations:
+    MySQL was started within the last 24 hours: recommendations may be inaccurate
+Variables to adjust:
+  *** MySQL's maximum memory usage is dangerously high ***
+    skip-name-resolve=1
+    join_buffer_size (> 256.0K, or always use indexes with JOINs)
+    table_definition_cache(400) > 522 or -1 (autosizing if supported)
+    performance_schema=ON
+    innodb_buffer_pool_size (>= 900.2M) if possible.
+    innodb_log_file_size should be (=32M) if possible, so InnoDB total log files size equals 25%
+    key_buffer_size=0
+    tmp_table_size (> 16M)
+    thread_cache_size (> 20)
+    innodb_stats_on_metadata (=garbage)
+"""
+
+
+def test_mysqltuners_advice_is_read_line_by_line():
+    lines = lines_of(MYSQLTUNER_SAID)
+    assert lines[0] == "skip-name-resolve=1"
+    assert len(lines) == 10
+    assert advice_of(lines, {"performance_schema": False}) == {
+        "join_buffer_size": 512 * 1024,
+        "performance_schema": True,
+        "innodb_buffer_pool_size": int(900.2 * 2**20),
+        "innodb_log_file_size": 32 * 2**20,
+        "key_buffer_size": 0,
+        "tmp_table_size": 32 * 2**20,
+        "thread_cache_size": 40,
+    }
+    assert lines_of("nothing to adjust") == []
+
+
+@needs_mariadb
+def test_mysqltuners_advice_is_followed_as_far_as_the_memory_reaches():
+    server, scale = RivalMariaDB(), Scale()
+    space = server.space(scale)
+    (found,) = server.advised(space, scale, "mixed", {"lines": lines_of(MYSQLTUNER_SAID)})
+    assert found.name == "MySQLTuner"
+    pool = found.configuration["innodb_buffer_pool_size"]
+    assert space.default()["innodb_buffer_pool_size"] < pool < scale.memory_mib * 2**20
+    assert "innodb_buffer_pool_size = " in found.note
+    assert server.advised(space, scale, "mixed", None) == []
+
+
+needs_volume = [
+    pytest.mark.root,
+    pytest.mark.machine,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a volume, a control group"),
+    pytest.mark.skipif(not THROTTLE.exists(), reason="needs the control group blkio, version 1"),
+]
+
+
+def marked(*marks):
+    def with_all(test):
+        for mark in marks:
+            test = mark(test)
+        return test
+
+    return with_all
+
+
+@marked(*needs_volume, needs_postgresql)
+def test_a_short_run_on_postgresql(drawn):
     drawn()
-    scale = Scale(memory_mib=256, accounts=35, load_s=2, trials=3)
+    scale = Scale(memory_mib=256, data_mib=525, load_s=2, trials=3)
     swappiness = Path("/proc/sys/vm/swappiness")
     before = swappiness.read_text()
-    with bed_of(scale) as bed:
-        assert bed.group.is_dir()
+    with bed_of(RivalPostgreSQL(), scale) as bed:
         with bed.bench("tpcb") as bench:
+            assert bench.prepared.target.describe()["memory_limit_bytes"] == scale.memory_mib * 2**20
             found = peers.searched(bench, "drawn", scale.trials, 1)
             space = bench.prepared.space
         assert len(found["scores"]) == 3
         processes = []
 
         def attempted(one, trial):
-            processes.append((one.name, trial.failure, (bed.group / "memory.max_usage_in_bytes").read_text()))
+            processes.append((one.name, trial.failure))
             assert swappiness.read_text() == ("3\n" if one.is_tuned else before)
             assert (bed.volume._entered().knob("block.DEV.read_ahead_kb") == 4096) is one.is_tuned
 
@@ -320,17 +384,33 @@ def test_a_short_run_on_the_server(tmp_path, drawn):
             turns.Contender("TuneD", space.default(), is_tuned=True),
         ]
         block = turns.block(bed, "sort", listed, 1, attempted)
-        assert {name: failure for name, failure, _ in processes} == {"default": None, "TuneD": None}
+        assert dict(processes) == {"default": None, "TuneD": None}
         assert all(score > 0 for score in block["scores"].values())
-        # The kernel charges pages in batches, a processor at a time.
-        assert 32 * 2**20 < int(processes[0][2]) <= scale.memory_mib * 2**20 + 2**20
     assert not bed.directory.exists()
-    assert not bed.group.exists()
     assert swappiness.read_text() == before
 
 
+@marked(*needs_volume, needs_mariadb)
+@pytest.mark.skipif(shutil.which("mysqltuner") is None, reason="needs mysqltuner")
+def test_a_short_run_on_mariadb(drawn):
+    drawn()
+    server, scale = RivalMariaDB(), Scale(memory_mib=128, data_mib=260, load_s=2, trials=2)
+    with bed_of(server, scale) as bed:
+        told = server.ask(bed, "mixed")
+        assert told is not None
+        assert any(line.startswith("innodb_buffer_pool_size") for line in told["lines"])
+        with bed.bench("mixed") as bench:
+            space = bench.prepared.space
+            found = peers.searched(bench, "drawn", scale.trials, 1)
+        assert len(found["scores"]) == 2
+        (advised,) = server.advised(space, scale, "mixed", told)
+        block = turns.block(bed, "writes", [turns.Contender("default", space.default()), advised], 1)
+        assert all(score is not None and score > 0 for score in block["scores"].values())
+    assert not bed.directory.exists()
+
+
 def test_a_run_without_a_result_shows_nothing(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["postgresql_rivals"])
+    monkeypatch.setattr(sys, "argv", ["server_rivals"])
     benchmark = Benchmark(0.0, tmp_path / "results.jsonl", build="one")
-    rivals.Rivalry(benchmark, Scale(), 1.0).run()
+    rivals.Rivalry(RivalPostgreSQL(), benchmark, Scale(), 1.0).run()
     assert "the budget is over" in capsys.readouterr().err

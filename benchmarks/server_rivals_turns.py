@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.pilot.turns import Gain
 
-from .postgresql_rivals_advice import ProfileHeld, tuned
+from .server_rivals_reach import within
+from .server_rivals_tuned import ProfileHeld, tuned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from ascar.results.trial import Trial
-    from ascar.space import Configuration
+    from ascar.space import Configuration, Space, Value
 
-    from .postgresql_rivals_testbed import Testbed
+    from .server_rivals_testbed import Testbed
 
 LEVEL, LEVEL_WIDTH = 0.05, 0.05
 """Of each interval: the error, and the difference within which two are level."""
@@ -50,6 +51,13 @@ class Contender:
     seconds: float = 0.0
     is_tuned: bool = False
     note: str = ""
+
+    @classmethod
+    def advised(cls, name: str, space: Space, advice: Mapping[str, Value]) -> Contender:
+        """Advice, as far as a space allows it; what of it is not in force is noted."""
+        configuration, kept = within(space, advice)
+        said = ", ".join(f"{one} = {value}" for one, value in kept.items())
+        return cls(name, configuration, note=f"not in force: {said}" if said else "")
 
     def state(self, bed: Testbed) -> AbstractContextManager[None]:
         """The state of the kernel in which it runs."""
