@@ -1,4 +1,7 @@
-"""A stand-in for `ceph` on a state in JSON: what monitors hold and OSDs say; `quirk` makes it another one."""
+"""A stand-in for `ceph` on a state in JSON: what monitors hold and OSDs say; `quirk` makes it another one.
+
+`restart-osd ID` starts an OSD anew, as a systemd unit would.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,29 @@ SHOWN = {
     "bluestore_throttle_bytes": "67108864",
     "bluestore_throttle_deferred_bytes": "134217728",
     "debug_osd": "1/5",
+    "osd_op_num_shards": "0",
+    "bluefs_buffered_io": "true",
 }
+AT_START = ("osd_op_num_shards", "bluefs_buffered_io")
+"""What OSDs take only when they start."""
 
 
 def fresh() -> dict[str, Any]:
     """The state of a healthy cluster, in which somebody has set one value."""
     held = [{"section": "osd", "name": "osd_client_message_cap", "value": "300", "mask": ""}]
-    return {"held": held, "osds": 3, "groups": 33, "health": "HEALTH_OK", "quirk": "", "operations": 0}
+    return {
+        "held": held,
+        "osds": 3,
+        "groups": 33,
+        "health": "HEALTH_OK",
+        "quirk": "",
+        "operations": 0,
+        "running": [{name: SHOWN[name] for name in AT_START} for _ in range(3)],
+        "down": [],
+        "starts": [],
+        "balancer": False,
+        "pools": {"bench": "off"},
+    }
 
 
 class CephStandIn:
@@ -32,8 +51,8 @@ class CephStandIn:
         self.save(fresh())
         self.folder.mkdir()
         program = self.folder / "ceph"
-        script = Path(__file__).resolve()
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
+        self._program = [sys.executable, "-I", "-S", str(Path(__file__).resolve()), str(self.file)]
+        program.write_text(f'#!/bin/sh\nexec {" ".join(self._program)} "$@"\n')
         program.chmod(0o755)
         conf = place / "ceph.conf"
         conf.write_text("[global]\n")
@@ -50,6 +69,18 @@ class CephStandIn:
 
     def change(self, **keys: Any) -> None:
         self.save(json.loads(self.file.read_text()) | keys)
+
+    @property
+    def restarting(self) -> dict[str, Any]:
+        """The options that allow new starts."""
+        return {
+            "restarts": "allowed",
+            "restart_command": [*self._program, "restart-osd", "{id}", "{host}"],
+            "restart_limit": "3 s",
+        }
+
+    def said(self, key: str) -> Any:
+        return json.loads(self.file.read_text())[key]
 
     @property
     def held(self) -> list[dict[str, str]]:
@@ -72,7 +103,7 @@ def answer(words: list[str], state: dict[str, Any]) -> Any:
             return {
                 "fsid": "../x" if quirk == "no fsid" else state.get("fsid", FSID),
                 "health": {"status": state["health"], "checks": checks},
-                "osdmap": {"num_osds": state["osds"], "num_up_osds": state["osds"]},
+                "osdmap": {"num_osds": state["osds"], "num_up_osds": state["osds"] - len(state["down"])},
                 "pgmap": {"num_pgs": state["groups"], "pgs_by_state": states},
             }
         case ["versions"]:
@@ -82,16 +113,66 @@ def answer(words: list[str], state: dict[str, Any]) -> Any:
             return list(range(state["osds"]))
         case ["config", "dump"]:
             return held
-        case ["config", "show-with-defaults", _]:
-            values = SHOWN | {one["name"]: one["value"] for one in held}
+        case ["config", "show-with-defaults", osd]:
+            number = int(osd.partition(".")[2])
+            values = SHOWN | {one["name"]: one["value"] for one in held} | state["running"][number]
             return [{"name": name, "value": value, "source": "x"} for name, value in values.items()]
+        case ["balancer" | "osd" | "restart-osd", *_] if words != ["osd", "ls"]:
+            return of_osds(words, state)
         case ["df", "detail"]:
             state["operations"] += 100
             return {"pools": [{"stats": {"rd": state["operations"], "wr": 10**400, "wr_bytes": None}}, 7]}
         case ["config", verb, who, name, *text]:
             state["held"] = [one for one in held if (one["section"], one["name"]) != (who, name)]
             if verb == "set":
+                state["health"] = "HEALTH_WARN" if quirk == "warns" else state["health"]
                 state["held"].append({"section": who, "name": name, "value": text[0], "mask": ""})
+            return ""
+    raise AssertionError(words)
+
+
+def of_osds(words: list[str], state: dict[str, Any]) -> Any:
+    """What commands print about OSDs and where data is, and what starts an OSD anew."""
+    held, quirk = state["held"], state["quirk"]
+    match words:
+        case ["balancer", "status"]:
+            return {"active": state["balancer"], "mode": "upmap"}
+        case ["balancer", verb]:
+            state["balancer"] = verb == "on"
+            active = {"section": "mgr", "name": "mgr/balancer/active", "value": str(verb == "on").lower()}
+            state["held"] = [*(one for one in held if one["name"] != active["name"]), {**active, "mask": ""}]
+            return ""
+        case ["osd", "pool", "ls", "detail"]:
+            return [{"pool_name": name, "pg_autoscale_mode": mode} for name, mode in state["pools"].items()]
+        case ["osd", "pool", "set", pool, "pg_autoscale_mode", mode]:
+            state["pools"][pool] = mode
+            return ""
+        case ["osd", "tree"]:
+            osds = [
+                {"id": n, "type": "osd", "name": f"osd.{n}", "status": "down" if n in state["down"] else "up"}
+                for n in range(state["osds"])
+            ]
+            host = {
+                "id": -2,
+                "type": "host",
+                "name": "-oProxy" if quirk == "host" else "one",
+                "children": [0, 1],
+            }
+            other = {"id": -3, "type": "host", "name": "two", "children": [2, -3, 99]}
+            return {
+                "nodes": [{"id": -1, "type": "root", "children": [-2, -3]}, host, other, *osds],
+                "stray": [],
+            }
+        case ["osd", "ok-to-stop", *numbers]:
+            state["starts"].append(f"ok {' '.join(numbers)}")
+            return {"ok_to_stop": True}
+        case ["restart-osd", number, host]:
+            state["starts"].append(f"{number} on {host}")
+            taken = {one["name"]: one["value"] for one in held if one["name"] in AT_START}
+            is_bad = quirk == "bad shards" and taken.get("osd_op_num_shards") == "7"
+            state["down"] = [n for n in state["down"] if n != int(number)] + [int(number)] * is_bad
+            if not is_bad:
+                state["running"][int(number)] = {name: SHOWN[name] for name in AT_START} | taken
             return ""
     raise AssertionError(words)
 
@@ -107,12 +188,20 @@ def main(file: Path, *given: str) -> int:
             place = words.index(option)
             del words[place : place + 2]
     quirk = state["quirk"]
-    if quirk == "denied" and words[:2] == ["config", "set"]:
+    if quirk == "denied" and (words[:2] == ["config", "set"] or words == ["balancer", "off"]):
         sys.stderr.write("Error EACCES: access denied\n")
         return 13
     if quirk == "refuses" and words[:2] == ["config", "set"]:
         sys.stderr.write(f"Error EINVAL: error parsing value: {words[-1]!r}\n")
         return 22
+    if words[:2] == ["osd", "ok-to-stop"] and quirk == "not ok":
+        sys.stderr.write(
+            "Error EBUSY: unsafe to stop osd(s) at this time (9 PGs are or would become offline)\n"
+        )
+        return 16
+    if words[:2] == ["config", "show-with-defaults"] and int(words[2][4:]) in state["down"]:
+        sys.stderr.write("Error ENOENT: no config state for daemon\n")
+        return 2
     if quirk == "babble" and words == ["config", "dump"]:
         sys.stdout.write("\x1b[2J{nothing")
         return 0

@@ -1,4 +1,4 @@
-"""One trial: change -> fill -> settle -> load -> drain -> measurement."""
+"""One trial: change -> fill -> settle -> load -> drain -> degraded -> measurement."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ascar import _core
 from ascar.abandonment import AbandonmentRule
 from ascar.charging import Charge
+from ascar.degraded import degraded_metrics
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
@@ -140,6 +141,8 @@ class Evaluator:
             after = sample_checked(self.target)
             charge = self._drained(Charge.of(readings, before.deferred, after.deferred), stages)
             totals = _spent(before, sample_checked(self.target) if charge.drain_s else after)
+            if watch.finding is None:
+                watch.known = {**watch.known, **self._degraded(stages)}
             with stages.stage("measurement"):
                 readings = charge.charged(readings)
                 known = {**watch.known, **after.gauges, **charge.metrics}
@@ -183,6 +186,15 @@ class Evaluator:
         with stages.stage("drain"):
             drain_checked(self.target, charge.limit_s)
         return dataclasses.replace(charge, drain_s=stages.stage_s["drain"])
+
+    def _degraded(self, stages: _Stages) -> dict[str, float]:
+        """What clients notice of a failure, where the study has one."""
+        reading_s = duration("measurement.reading", self.study.measurement.reading)
+        with stages.stage("degraded"):
+            found = degraded_metrics(self.target, self.workload, reading_s, self.clock)
+        if not found:
+            del stages.stage_s["degraded"]
+        return found
 
     def _metrics(self, readings: Readings, spent: Mapping[str, float]) -> dict[str, float]:
         """Every metric of a run: of series, the mean of the stable phase."""

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ascar.charging import CHARGED, DEFERRED
+from ascar.degraded import degraded_names
 from ascar.errors import StudyError
 from ascar.space import change_costs_s
 from ascar.study import stop_tables
@@ -39,7 +40,7 @@ def check_metrics(study: Study, target: Target, workload: Workload, space: Space
     sampled = target.sampled
     if sampled is None or not isinstance(workload, Declaring):
         return
-    known = {*workload.reported, *sampled, "change_s", *CHARGED}
+    known = {*workload.reported, *sampled, "change_s", *CHARGED, *degraded_names(target, workload.reported)}
     if change_costs_s(study.space):
         known.add("change_cost_s")
     for key, names in _named(study):

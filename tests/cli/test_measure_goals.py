@@ -17,6 +17,7 @@ METRICS = ("--metric", "ops=ops ([0-9.]+)", "--metric", "p99=p99 ([0-9.]+)")
 # Reads first and writes then, a tenth as fast, and how much each of them moved.
 MIXED = """
 import random
+random.seed(7)
 for kind, speed in (("read", 200), ("write", 20)):
     for unit in range(150):
         print(f"{kind} {random.choice([1, 4])} MB at {random.gauss(speed, speed / 20)}")

@@ -283,8 +283,8 @@ def test_wrong_paths_and_contents_are_refused(
             keeper.undo_command(["no-such-program"])
         with pytest.raises(InputError, match=r"argv = \[\]"):
             keeper.undo_command([])
-        with pytest.raises(InputError, match="limit_s = 61"):
-            keeper.undo_command(["true"], limit_s=61)
+        with pytest.raises(InputError, match="limit_s = 3601"):
+            keeper.undo_command(["true"], limit_s=3601)
     assert file.read_text() == FIRST
     assert journals(state) == []
 

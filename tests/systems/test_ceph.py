@@ -14,6 +14,7 @@ import pytest
 
 from ascar.catalogues.ceph import ceph
 from ascar.charging import Charge
+from ascar.degraded import degraded_metrics
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.program.ceph import CONFIGURATION, CephPrograms
 from ascar.space import ChangeCost, Guarantee
@@ -168,12 +169,24 @@ def test_exports_are_commands_for_ceph_and_for_a_shell() -> None:
         ("replicas", 0, "must be from 1"),
         ("osd_size", "1 MiB", "must be at least 2 GiB"),
         ("osd_size", "large", "target.osd_size"),
+        ("osd_failure", "soon", "target.osd_failure = 'soon'"),
+        ("osd_failure", "1 s", "must be from 4 s to 600 s"),
+        ("osd_failure", "1 h", "must be from 4 s to 600 s"),
+        ("recovery_limit", "1 h", "must be at most 1200 s"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(key: str, value: Any, said: str) -> None:
     with pytest.raises(StudyError, match=said) as refused, Ceph({key: value}):
         pass
     assert "\n" not in refused.value.message
+
+
+@needs_ceph
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_failure_needs_a_pool_that_takes_writes_meanwhile(replicas: int) -> None:
+    said = r"target.osd_failure = '10 s': needs target.replicas of at least 3"
+    with pytest.raises(StudyError, match=said):
+        Ceph({"osd_failure": "10 s", "replicas": replicas})
 
 
 @needs_ceph
@@ -284,6 +297,7 @@ def objects_of(target: Ceph) -> int:
     return len(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.split())
 
 
+RECOVERY_S = 5.0
 LATE_S = 6.0  # a load of 2 s ends late where its cluster is slow, never early
 
 
@@ -418,6 +432,42 @@ def test_an_osd_that_dies_fails_its_trial_and_the_next_goes_on(filled: Ceph) -> 
         filled.sample()
     filled.apply(default)
     assert load.run(filled.workspace, PACE).metrics["operations"] > 0
+
+
+@needs_ceph
+@pytest.mark.slow
+def test_clients_go_on_while_an_osd_is_killed_and_comes_back(
+    filled: Ceph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filled, "degraded_s", 12.0)
+    monkeypatch.setattr(filled, "_recovery_limit_s", RECOVERY_S)
+    filled.apply(filled.space.default())
+    before = filled._entered()._osds[-1].pid
+    load = open_workload(SMALL)
+    found = degraded_metrics(filled, load, 1.0)
+    assert set(found) == {"recovery_s", *(f"degraded_{name}" for name in load.reported)}
+    assert found["degraded_operations"] > 0
+    after = filled._entered()._osds[-1].pid
+    assert after != before, "it was killed, and is another one"
+    # Few objects were written meanwhile, or the trial waited for no longer than it may.
+    assert filled._entered()._unhealthy() is None or found["recovery_s"] >= RECOVERY_S
+    # The next trial has all of its OSDs, and none of it is left.
+    filled.apply(filled.space.default())
+    assert load.run(filled.workspace, PACE).metrics["operations"] > 0
+
+
+@needs_ceph
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_trial_that_ends_during_a_failure_leaves_the_next_one_whole(filled: Ceph) -> None:
+    default = filled.space.default()
+    filled.apply(default)
+    filled.degrade()
+    with pytest.raises(StageFailed, match="OSD_DOWN|2 of 3 OSDs are up"):
+        filled.health(3.0)
+    filled.apply(default)
+    filled.health(30.0)
+    assert len(filled._entered()._osds) == 3
 
 
 @needs_ceph

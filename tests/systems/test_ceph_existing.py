@@ -111,9 +111,142 @@ def test_settings_change_and_come_back(cluster: CephStandIn) -> None:
 
 
 def test_no_setting_of_the_space_takes_a_restart() -> None:
-    space = live_ceph_space("wide", None)
+    space = live_ceph_space("wide", None, restarts=False)
     assert {one.cost for one in space.parameters} == {ChangeCost.DYN_APP}
-    assert len(space.parameters) > len(live_ceph_space("expert", None).parameters) >= 5
+    assert len(space.parameters) > len(live_ceph_space("expert", None, restarts=False).parameters) >= 5
+
+
+def test_ceph_moves_no_data_by_itself_during_a_study(cluster: CephStandIn) -> None:
+    pools = {"bench": "on", "rbd": "warn", "logs": "on"}
+    cluster.change(balancer=True, pools=pools)
+    with unchanged(cluster), target_of(cluster.options) as target:
+        assert cluster.said("balancer") is False
+        assert cluster.said("pools") == {"bench": "off", "rbd": "warn", "logs": "off"}
+        target.apply(trial(target))
+    assert cluster.said("balancer") is True
+    assert cluster.said("pools") == pools
+    with target_of(cluster.options, fix_placement=False):
+        assert cluster.said("balancer") is True
+    target = target_of(cluster.options)
+    target.keeps = True  # as `ascar apply` has it
+    with target:
+        assert cluster.said("pools") == pools
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_ceph_may_move_data_again(cluster: CephStandIn, seed: int) -> None:
+    cluster.change(balancer=True, pools={"bench": "on"})
+    draw = random.Random(seed)
+    for _ in range(KILLS):
+        words = [sys.executable, "-c", CHILD, json.dumps(cluster.options), json.dumps(TRIAL)]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            wait_until(lambda: not cluster.said("balancer"))
+            time.sleep(draw.random() / 2)
+            child.kill()
+        wait_until(lambda: cluster.said("balancer") and cluster.said("pools") == {"bench": "on"})
+
+
+def test_who_may_not_turn_the_balancer_off_is_told_both_ways_out(cluster: CephStandIn) -> None:
+    cluster.change(balancer=True, quirk="denied")
+    with pytest.raises(Refused, match="ceph auth caps .*balancer off.*; or set target.fix_placement = false"):
+        target_of(cluster.options).__enter__()
+    assert cluster.said("balancer") is True
+
+
+def test_a_pool_with_a_name_of_no_pool_is_not_given_to_a_command(cluster: CephStandIn) -> None:
+    cluster.change(balancer=True, pools={"--yes": "on"})
+    with pytest.raises(Refused, match=r"pool '--yes': its autoscaler cannot be turned off by name"):
+        target_of(cluster.options).__enter__()
+    assert cluster.said("balancer") is True, "what was off by then is on again"
+
+
+SHARDS = {"osd_op_num_shards": 8}
+
+
+def restarting(cluster: CephStandIn, **others: Any) -> ExistingCeph:
+    return target_of({**cluster.options, **cluster.restarting}, **others)
+
+
+def test_osds_are_started_anew_one_after_the_other_and_only_where_a_setting_asks_for_it(
+    cluster: CephStandIn,
+) -> None:
+    with unchanged(cluster), restarting(cluster) as target:
+        default = target.space.default()
+        assert target.space["osd_op_num_shards"].cost is ChangeCost.APP_RESTART
+        target.adopt(target.space)
+        target.apply(trial(target))
+        assert cluster.said("starts") == [], "what OSDs take at once takes no start"
+        change = target.apply(target.space.validate({**default, **SHARDS}))
+        assert change.category == ChangeCost.APP_RESTART.category
+        each = [f"ok {n}" if asked else f"{n} on {host}" for n, host in enumerate(("one", "one", "two"))
+                for asked in (True, False)]  # fmt: skip
+        assert cluster.said("starts") == each
+        assert target.read(list(SHARDS)) == SHARDS
+        target.apply(target.space.validate({**default, **SHARDS, **TRIAL}))
+        assert cluster.said("starts") == each, "they run with it already"
+        target.apply(default)
+        assert cluster.said("starts") == 2 * each
+        target.apply(target.space.validate({**default, **SHARDS}))
+    assert cluster.said("starts") == 4 * each
+    assert all(one["osd_op_num_shards"] == "0" for one in cluster.said("running"))
+
+
+def test_osds_of_a_host_start_together_where_the_study_says_so(cluster: CephStandIn) -> None:
+    with unchanged(cluster), restarting(cluster, restart_domain="host") as target:
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        assert cluster.said("starts") == ["ok 0 1", "0 on one", "1 on one", "ok 2", "2 on two"]
+
+
+def test_no_osd_is_stopped_that_may_not_be(cluster: CephStandIn) -> None:
+    with unchanged(cluster), restarting(cluster) as target:
+        cluster.change(quirk="not ok")
+        with pytest.raises(StageFailed, match=r"osd.0: not ok to stop, none was stopped: .*unsafe to stop"):
+            target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        assert cluster.said("starts") == []
+        cluster.change(quirk="warns")
+        with pytest.raises(StageFailed, match="not healthy after 3 s: OSDMAP_FLAGS: noout"):
+            target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        assert cluster.said("starts") == []
+        cluster.change(quirk="", health="HEALTH_OK")
+
+
+def test_an_osd_that_does_not_come_up_with_a_trials_value_runs_with_the_old_one_again(
+    cluster: CephStandIn,
+) -> None:
+    with unchanged(cluster), restarting(cluster) as target:
+        cluster.change(quirk="bad shards")
+        with pytest.raises(StageFailed, match=r"osd.0 does not run with the values"):
+            target.apply(target.space.validate({**target.space.default(), "osd_op_num_shards": 7}))
+        assert cluster.said("down") == []
+        assert cluster.said("starts") == ["ok 0", "0 on one", "0 on one"], "the other OSDs were left alone"
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        assert target.read(list(SHARDS)) == SHARDS
+
+
+def test_a_host_that_is_no_name_is_not_given_to_a_command(cluster: CephStandIn) -> None:
+    with unchanged(cluster), restarting(cluster) as target:
+        cluster.change(quirk="host")
+        with pytest.raises(StageFailed, match="host '-oProxy': must be a host's name"):
+            target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        assert not [one for one in cluster.said("starts") if "-oProxy" in one]
+
+
+@pytest.mark.slow
+def test_a_study_that_is_killed_leaves_osds_that_run_as_before(cluster: CephStandIn, seed: int) -> None:
+    before, draw = cluster.held, random.Random(seed)
+    options = {**cluster.options, **cluster.restarting}
+    for _ in range(KILLS):
+        words = [sys.executable, "-c", CHILD, json.dumps(options), json.dumps({**TRIAL, **SHARDS})]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            wait_until(lambda: cluster.held != before)
+            time.sleep(draw.random())
+            child.kill()
+        wait_until(
+            lambda: (
+                cluster.held == before
+                and all(one["osd_op_num_shards"] == "0" for one in cluster.said("running"))
+            )
+        )
 
 
 @pytest.mark.slow
@@ -278,8 +411,15 @@ def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:
     )
     assert told.rights == (
         'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set", allow command '
+        '"config rm", allow command "osd pool set" with var=pg_autoscale_mode\' mgr \'allow r, '
+        'allow command "balancer off", allow command "balancer on"\'',
+    )
+    least = target_of(cluster.options, fix_placement=False).announced(("osd_client_message_cap",))
+    assert least.rights == (
+        'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set", allow command '
         "\"config rm\"' mgr 'allow r'",
     )
+    assert not [one for one in least.statements if "balancer" in one or "pool" in one]
     (rights,) = target_of(cluster.options, pool="bench").announced(()).rights
     assert rights.endswith(" osd 'allow rwx pool=bench'")
 
@@ -296,6 +436,10 @@ def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:
         ("memory", "1 GiB", "must be left out"),
         ("parameters", "all", "target.parameters = 'all'"),
         ("osds", 3, "target.osds"),
+        ("restarts", "allowed", "['sudo', '-n', 'systemctl', 'restart', 'ceph-osd@{id}']"),
+        ("restart_command", ["true"], "needs target.restarts = 'allowed'"),
+        ("restart_domain", "host", "target.restart_domain: needs target.restarts = 'allowed'"),
+        ("restart_domain", "a host", "must be a type of bucket, such as 'host'"),
     ],
 )
 def test_wrong_options_are_refused_in_one_line(cluster: CephStandIn, key: str, value: Any, said: str) -> None:
@@ -305,7 +449,43 @@ def test_wrong_options_are_refused_in_one_line(cluster: CephStandIn, key: str, v
     assert "\n" not in caught.value.message
 
 
+def test_a_command_that_starts_osds_anew_says_which_and_ends(cluster: CephStandIn) -> None:
+    allowed = {**cluster.options, "restarts": "allowed"}
+    with pytest.raises(StudyError, match="target.restart_command: must name the OSD by '{id}'"):
+        target_of(allowed, restart_command=["true"])
+    with pytest.raises(StudyError, match="target.restart_limit = '2 h': must be at most 1800 s"):
+        target_of(allowed, restart_command=["true", "{id}"], restart_limit="2 h")
+    with pytest.raises(EnvironmentLacks, match="is not a program that can be run here"):
+        target_of(allowed, restart_command=["no-such-program", "{id}"])
+    told = target_of(allowed, restart_command=["true", "{id}"]).announced(("osd_op_num_shards",)).statements
+    assert "ceph osd ok-to-stop ID ..." in told
+    assert told[-1].endswith("true '{id}'")
+
+
 # On a real cluster.
+
+# Starts an OSD anew, as a unit of systemd would.
+RESTART = r"""
+import os, signal, subprocess, sys, time
+from pathlib import Path
+conf, number = sys.argv[1:]
+for path in Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+        words = path.read_bytes().decode().split("\0")[:-1]
+        mine = words and words[0].endswith("ceph-osd") and conf in words
+        if mine and words[words.index("-i") + 1] == number:
+            status = path.parent.stat()
+            break
+    except OSError:
+        continue
+pid = int(path.parent.name)
+os.kill(pid, signal.SIGTERM)
+while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+    time.sleep(0.05)
+silent = subprocess.DEVNULL
+given = {"stdin": silent, "stdout": silent, "stderr": silent, "start_new_session": True, "cwd": "/"}
+subprocess.Popen(words, user=status.st_uid, group=status.st_gid, extra_groups=[], **given)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -323,9 +503,13 @@ def real() -> Iterator[dict[str, Any]]:
         )
         asked(options, "config", "set", "mon", "mon_data_avail_warn", "1")  # whatever disk the tests have
         asked(options, "config", "set", "osd", "osd_client_message_cap", "300")
+        asked(options, "config", "set", "osd", "osd_recovery_sleep_hdd", "0")  # 0.1 s an object by default
         options["confirmed_server"] = asked(options, "fsid").strip()
         wait_until(lambda: "HEALTH_OK" in asked(options, "health"))
-        yield options
+        try:
+            yield options
+        finally:
+            subprocess.run(["pkill", "-f", f"ceph-osd -c {conf} "], check=False)
 
 
 def asked(options: dict[str, Any], *words: str) -> str:
@@ -356,6 +540,62 @@ def test_a_real_cluster_takes_settings_and_has_the_old_ones_afterwards(real: dic
         load.prepare(target.workspace)
         assert load.run(target.workspace, PACE).metrics["operations"] > 0
     assert dump(real) == before
+
+
+@needs_ceph
+@pytest.mark.slow
+def test_a_real_clusters_balancer_and_autoscaler_are_off_meanwhile(real: dict[str, Any]) -> None:
+    def moves() -> tuple[bool, str]:
+        active = json.loads(asked(real, "balancer", "status"))["active"]
+        return active, asked(real, "osd", "pool", "get", "load", "pg_autoscale_mode").split()[-1]
+
+    asked(real, "osd", "pool", "set", "load", "pg_autoscale_mode", "on")
+    asked(real, "balancer", "on")
+    wait_until(lambda: "HEALTH_OK" in asked(real, "health"))
+    try:
+        with target_of(real) as target:
+            assert moves() == (False, "off")
+            apply_checked(target, trial(target))
+        assert moves() == (True, "on")
+    finally:
+        asked(real, "osd", "pool", "set", "load", "pg_autoscale_mode", "off")
+        asked(real, "balancer", "off")
+
+
+@needs_ceph
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the OSDs run as another account")
+def test_osds_of_a_real_cluster_are_started_anew_while_clients_go_on(
+    real: dict[str, Any], tmp_path: Path
+) -> None:
+    script, before = tmp_path / "restart.py", dump(real)
+    script.write_text(RESTART)
+    command = [sys.executable, "-I", "-S", str(script), real["conf"], "{id}"]
+    options = {**real, "restarts": "allowed", "restart_command": command}
+    shards = {"osd_op_num_shards": 3}
+
+    def running() -> set[str]:
+        told = [
+            json.loads(asked(real, "tell", f"osd.{n}", "config", "get", "osd_op_num_shards"))
+            for n in range(3)
+        ]
+        return {one["osd_op_num_shards"] for one in told}
+
+    first = running()
+    words = ["rados", "--conf", real["conf"], "-p", "load", "bench", "600", "write", "-b", "4096", "-t", "2"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as clients:
+        try:
+            with target_of(options) as target:
+                target.adopt(target.space)
+                apply_checked(target, target.space.validate({**target.space.default(), **shards}))
+                assert running() == {"3"}
+            assert running() == first
+            assert clients.poll() is None, "no client noticed more than a pause"
+        finally:
+            clients.kill()
+    assert dump(real) == before
+    wait_until(lambda: "HEALTH_OK" in asked(real, "health"))
 
 
 @needs_ceph

@@ -22,7 +22,7 @@ use crate::report::{LeftAlone, Report};
 /// Longest content, before and after.
 pub const CONTENT_BYTES_MAX: usize = 512 * 1024;
 /// Longest time that an undoing command may take, in seconds.
-pub const UNDO_S_MAX: f64 = 60.0;
+pub const UNDO_S_MAX: f64 = 3600.0;
 const WORDS_MAX: usize = 100;
 
 /// Replaces the content of a file, or makes it; the reader of the file sees one content or the other, whole.

@@ -30,6 +30,8 @@ COLOURS: Mapping[str, str] = {
     "best": "#0072b2",
     "default": "#d55e00",
     "load": "#0073b2",
+    "drain": "#56b4e9",
+    "degraded": "#b8a800",
     "change": "#d55f00",
     "fill": "#e69f00",
     "settle": "#cc79a7",

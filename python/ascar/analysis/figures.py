@@ -13,6 +13,7 @@ from ascar.analysis.drawing import COLOURS, Drawing, axes_of, plain_numbers, sty
 from ascar.analysis.labels import metric_label
 from ascar.pilot.turns import mean_at_any_time, mean_of_runs
 from ascar.render import compact, duration_unit, percentage
+from ascar.results.stages import in_order
 from ascar.results.trial import Purpose
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ascar.results.verdict import Verdict
     from ascar.space import Configuration
 
-STAGES = ("load", "change", "fill", "settle", "measurement", "other")
 # Beyond so many readings a figure shows one mean a trial: a page of megabytes shows no more than that.
 _READINGS_MAX = 6000
 _COMPARED = [purpose.value for purpose in Purpose if purpose.of_comparison]
@@ -156,8 +156,7 @@ def stages(stage_s: Mapping[str, float]) -> Drawing | None:
     total_s = sum(stage_s.values())
     if total_s <= 0:
         return None
-    named = [*STAGES, *(stage for stage in stage_s if stage not in STAGES)]
-    shares = [(stage, stage_s[stage] / total_s) for stage in named if stage_s.get(stage, 0) > 0]
+    shares = [(stage, stage_s[stage] / total_s) for stage in in_order(stage_s) if stage_s[stage] > 0]
     with styled(axes_grid=False):
         figure, axes = axes_of(1.05)
         left = 0.0

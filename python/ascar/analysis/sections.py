@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from ascar.analysis.figures import STAGES
 from ascar.analysis.labels import metric_label
 from ascar.analysis.markup import Html, each, tag
 from ascar.render import compact, duration, p_value, percentage
+from ascar.results.stages import STAGES, in_order
 from ascar.results.trial import Trial, TrialState
 from ascar.space.parameter import value_text
 from ascar.units import format_size
@@ -26,15 +26,6 @@ _ROWS_MAX = 1000
 _EXAMPLES_MAX = 20
 _SETTINGS_SHOWN = 2
 _DASH = "\N{EN DASH}"
-_STAGE_MEANING = {
-    "load": "the load itself, from which the numbers come",
-    "drain": "doing what the load left undone: writing dirty pages back, moving logs on",
-    "change": "putting configurations in force: formatting, mounting, setting knobs",
-    "fill": "writing the load's files",
-    "settle": "bringing caches and layout to the same state each time",
-    "measurement": "computing means and intervals",
-    "other": "search, history, start and end",
-}
 _FORMS = {
     "shell": "Shell commands",
     "fstab": "/etc/fstab",
@@ -237,15 +228,14 @@ def time_section(outcome: Outcome, trials: Sequence[Trial]) -> Html:
     total_s = sum(outcome.stage_s.values())
     if total_s <= 0:
         return tag("p", "No time was recorded.")
-    known = [stage for stage in STAGES if stage in outcome.stage_s]
     rows = [
         [
             stage,
             duration(outcome.stage_s[stage]),
             percentage(outcome.stage_s[stage] / total_s),
-            _STAGE_MEANING.get(stage, ""),
+            STAGES.get(stage, ""),
         ]
-        for stage in [*known, *sorted(set(outcome.stage_s) - set(known))]
+        for stage in in_order(outcome.stage_s)
     ]
     rows.append(["all", duration(total_s), "100%", ""])
     steps: Counter[str] = Counter()

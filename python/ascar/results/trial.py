@@ -76,7 +76,8 @@ class Failure(msgspec.Struct, frozen=True):
     """Why a trial failed.
 
     Attributes:
-        stage: "change", "fill", "settle", "load", "drain", "machine", or "guard": a limit was violated.
+        stage: "change", "fill", "settle", "load", "drain", "degraded", "machine", or "guard": a limit was
+            violated.
         message: the message in one line.
         stderr: the failing program's last output.
     """
@@ -158,7 +159,8 @@ class Trial(msgspec.Struct, frozen=True):
         series: unit readings by metric; rates are over the time of the load and of the deferred work that it
             left.
         change: the cost of putting the configuration in force; null if that never happened.
-        stage_s: seconds by stage: "change", "fill", "settle", "load", "drain", "measurement", "other".
+        stage_s: seconds by stage: "change", "fill", "settle", "load", "drain", "degraded", "measurement",
+            "other".
         unmet: constraints on results that this one breaks.
         failure: why it failed; None unless failed or quarantined.
         abandonment: why its load was ended early; None unless pruned.

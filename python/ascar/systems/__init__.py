@@ -318,6 +318,43 @@ class Guarded(Protocol):
 
 
 @runtime_checkable
+class Degradable(Protocol):
+    """A target of which a part can fail while a load runs, so that a study may bound what clients notice."""
+
+    call_max_s: float
+    """As of every system."""
+
+    @property
+    def degraded_s(self) -> float:
+        """Seconds for which the load of each trial runs once more during a failure; 0: there is none."""
+        ...
+
+    def degrade(self) -> None:
+        """Make the part fail.
+
+        Raises:
+            StageFailed: it cannot be done.
+        """
+        ...
+
+    def repair(self) -> None:
+        """Start the part again, and do not wait for it: the load runs on.
+
+        Raises:
+            StageFailed: it does not start.
+        """
+        ...
+
+    def recover(self) -> None:
+        """Wait until all is as before the failure, or for as long as the study waits.
+
+        Raises:
+            StageFailed: the part does not come back.
+        """
+        ...
+
+
+@runtime_checkable
 class Reusing(Protocol):
     """A target that can leave a trial the state that the one before left: faster, and biased by age."""
 

@@ -7,7 +7,7 @@ the method; the loop goes on.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ascar.errors import AscarError, StageFailed
 from ascar.systems import Sample
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ascar.results.trial import Change
     from ascar.space import Configuration, Value
-    from ascar.systems import System, Target
+    from ascar.systems import Degradable, System, Target
 
 HEALTH_MAX_S = 60.0
 """A system has so long to become ready after a change."""
@@ -102,6 +102,36 @@ def drain_checked(system: System, limit_s: float) -> None:
         system.drain(limit_s)
 
 
+def degrade_checked(target: Degradable) -> None:
+    """Make a part fail.
+
+    Raises:
+        StageFailed: it cannot be done.
+    """
+    with _call(target, "degrade"):
+        target.degrade()
+
+
+def repair_checked(target: Degradable) -> None:
+    """Start it again.
+
+    Raises:
+        StageFailed: it does not start.
+    """
+    with _call(target, "repair"):
+        target.repair()
+
+
+def recover_checked(target: Degradable) -> None:
+    """Wait until all is as before, or for as long as the study waits.
+
+    Raises:
+        StageFailed: the part does not come back.
+    """
+    with _call(target, "recover"):
+        target.recover()
+
+
 def cycle_checked(system: System, configuration: Configuration, metrics: Mapping[str, float]) -> float:
     """Seconds of the longest cycle of deferred work.
 
@@ -140,8 +170,12 @@ def _leaving(system: System) -> Callable[..., None]:
     return leave
 
 
+class _Limited(Protocol):
+    call_max_s: float
+
+
 @contextmanager
-def _limited(system: System, method: str, limit_s: float | None = None) -> Generator[None]:
+def _limited(system: _Limited, method: str, limit_s: float | None = None) -> Generator[None]:
     """Interrupt a method that takes longer than a limit; None: the system's own.
 
     Raises:
@@ -160,7 +194,7 @@ def _limited(system: System, method: str, limit_s: float | None = None) -> Gener
 
 
 @contextmanager
-def _call(system: System, method: str, limit_s: float | None = None) -> Generator[None]:
+def _call(system: _Limited, method: str, limit_s: float | None = None) -> Generator[None]:
     """What a system raises that is none of our errors fails the trial and not the study.
 
     Raises:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
+RESTORE_TIMEOUT_S = 3720.0
+"""Longer than the longest command that undoes a change may take."""
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
 ROOTS_STATE = Path("/var/lib/ascar")
@@ -210,7 +212,7 @@ class Keeper:
         first, and replace its file afterwards.
 
         Raises:
-            InputError: no such program, or a limit above 60 s.
+            InputError: no such program, or a limit above an hour.
         """
         self._ask(replies.Nothing, "undo_command", {"argv": list(argv), "limit_s": limit_s})
 
@@ -473,11 +475,11 @@ def restore_all(
 
 def _restored(words: list[str]) -> RestoreReport:
     try:
-        done = subprocess.run(words, capture_output=True, check=False, timeout=STAGE_TIMEOUT_S, cwd="/")
+        done = subprocess.run(words, capture_output=True, check=False, timeout=RESTORE_TIMEOUT_S, cwd="/")
     except OSError as error:
         raise EnvironmentLacks(f"{words[0]}: cannot be started: {error}") from error
     except subprocess.TimeoutExpired as error:
-        raise KeeperLost(f"restore: not done within {STAGE_TIMEOUT_S:.0f} s: try again") from error
+        raise KeeperLost(f"restore: not done within {RESTORE_TIMEOUT_S:.0f} s: try again") from error
     try:
         return typed.decode(done.stdout, RestoreReport)
     except msgspec.MsgspecError as error:

@@ -45,6 +45,7 @@ _TELL_S = 30.0
 _LOOK_S = 0.05
 _HEALTH_LOOK_S = 0.3  # each look is a start of `ceph`, which is a Python program
 _CLEAN_S = 60.0
+_JOIN_S = 120.0
 _ENDING_S = 10.0
 _PLACEMENT_GROUPS = 32
 _UNUSED_MODULES = (
@@ -146,7 +147,7 @@ class CephCluster(OwnServer[CephPrograms]):
                 self._make_osds(names)
             self._start([*self._daemon("mgr", MANAGER.partition(".")[2]), "-f"], {})
             for name in names:
-                self._osds.append(self._start([*self._daemon("osd", name.partition(".")[2]), "-f"], {}))
+                self._start_osd(name)
             self._wait_until(self._answers, limit_s, _LOOK_S)
             if fresh:
                 self._make_pool()
@@ -166,6 +167,38 @@ class CephCluster(OwnServer[CephPrograms]):
             self.check_alive()
             if time.monotonic() > deadline_s:
                 raise StageFailed("health", f"the Ceph cluster is not healthy: {reason}")
+            time.sleep(_HEALTH_LOOK_S)
+
+    def kill_osd(self) -> None:
+        """Kill the last OSD; its files stay.
+
+        Raises:
+            StageFailed: it does not run.
+        """
+        self.check_alive()
+        failed = self._osds.pop()
+        os.kill(failed.pid, signal.SIGKILL)
+        failed.end()
+        self._processes.remove(failed)
+
+    def start_osd(self) -> None:
+        """Start the OSD that was killed.
+
+        Raises:
+            StageFailed: it cannot be started.
+        """
+        self._start_osd(self._names[-1])
+
+    def recover(self, limit_s: float) -> None:
+        """Wait until the OSD that was started again has joined, and the cluster is healthy, or for `limit_s`.
+
+        Raises:
+            StageFailed: the OSD does not join.
+        """
+        deadline_s = time.monotonic() + limit_s
+        self._wait_until(self._answers, _JOIN_S, _LOOK_S)
+        while self._unhealthy() is not None and time.monotonic() < deadline_s:
+            self.check_alive()
             time.sleep(_HEALTH_LOOK_S)
 
     def told(self) -> list[dict[str, Any]]:
@@ -263,6 +296,9 @@ class CephCluster(OwnServer[CephPrograms]):
 
     def _daemon(self, kind: str, called: str) -> list[str]:
         return [self.programs.path(f"ceph-{kind}"), "-c", str(self.configuration), "-i", called]
+
+    def _start_osd(self, name: str) -> None:
+        self._osds.append(self._start([*self._daemon("osd", name.partition(".")[2]), "-f"], {}))
 
     def _make_osds(self, names: Sequence[str]) -> None:
         """Make OSDs on files, side by side."""

@@ -47,11 +47,6 @@ class HeldSetting(msgspec.Struct, frozen=True):
     mask: str = ""
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    name: str
-    value: str
-
-
 @dataclass(frozen=True, slots=True)
 class CephFacts:
     """What a cluster says of itself.
@@ -146,8 +141,8 @@ class CephFacts:
         """
         found: dict[str, dict[str, None]] = {}
         for osd in self.looked_at:
-            for one in session.told(list[_Shown], "config", "show-with-defaults", osd):
-                found.setdefault(one.name, {})[one.value] = None
+            for name, value in session.shown(osd).items():
+                found.setdefault(name, {})[value] = None
         return {name: ",".join(values) for name, values in found.items()}
 
 

@@ -35,6 +35,7 @@ class CephAddress(msgspec.Struct, frozen=True):
         keyring: the path of a file with the user's key. None: where ceph.conf says it is.
         program: the path of `ceph`, for who has another search path. None: it is not installed.
         pool: the pool in which its load works. None: it has no load.
+        fixes_placement: whether the balancer and the autoscaler are off meanwhile.
     """
 
     configuration: str
@@ -42,6 +43,7 @@ class CephAddress(msgspec.Struct, frozen=True):
     keyring: str | None
     program: str | None
     pool: str | None = None
+    fixes_placement: bool = False
 
     @property
     def options(self) -> list[str]:
@@ -57,9 +59,18 @@ class CephAddress(msgspec.Struct, frozen=True):
     @property
     def capabilities(self) -> str:
         """The capabilities that a study needs, as `ceph auth` takes them."""
-        commands = ", ".join(f'allow command "config {verb}"' for verb in ("set", "rm"))
+        monitor = ["allow r", *(f'allow command "config {verb}"' for verb in ("set", "rm"))]
+        manager = ["allow r"]
+        if self.fixes_placement:
+            monitor.append('allow command "osd pool set" with var=pg_autoscale_mode')
+            manager += [f'allow command "balancer {verb}"' for verb in ("off", "on")]
         load = "" if self.pool is None else f" osd 'allow rwx pool={self.pool}'"
-        return f"mon 'allow r, {commands}' mgr 'allow r'{load}"
+        return f"mon '{', '.join(monitor)}' mgr '{', '.join(manager)}'{load}"
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    name: str
+    value: str
 
 
 class CephSession:
@@ -78,12 +89,15 @@ class CephSession:
     def __init__(self, address: CephAddress) -> None:
         if address.program is None:
             raise EnvironmentLacks("ceph is not installed; install the package ceph-common")
-        self._start = [*ends_with_us(), address.program]
-        self.address = address
+        self._program, self.address = address.program, address
         self.ask("fsid")
 
     def close(self) -> None:
         """Nothing: no connection is kept."""
+
+    def command(self, *words: str) -> list[str]:
+        """The program with the words of a command."""
+        return [self._program, *self.address.options, *words]
 
     def ask(self, *words: str, limit_s: float = _ANSWER_S) -> str:
         """What `ceph` prints of a command.
@@ -93,7 +107,7 @@ class CephSession:
             Refused: the cluster does not let the user in, or the user lacks rights.
         """
         connect = ["--connect-timeout", str(max(1, min(_CONNECT_S, int(limit_s))))]
-        argv = [*self._start, *self.address.options, *connect, *words]
+        argv = [*ends_with_us(), *self.command(*connect, *words)]
         done = LocalNode().run(argv, limit_s)
         if done.status == 0:
             return done.out.decode("utf-8", errors="replace")
@@ -129,6 +143,15 @@ class CephSession:
             StageFailed: it does not answer within `limit_s`, or says something else.
         """
         return ClusterStatus.of(self.ask("status", "--format", "json", limit_s=limit_s))
+
+    def shown(self, daemon: str) -> dict[str, str]:
+        """The settings with which a daemon runs.
+
+        Raises:
+            StageFailed: the cluster does not answer, or the daemon is down.
+        """
+        listed = self.told(list[_Shown], "config", "show-with-defaults", daemon)
+        return {one.name: one.value for one in listed}
 
     def told(self, kind: type[T], *words: str) -> T:
         """The JSON that `ceph` prints of a command.

@@ -8,8 +8,8 @@ user = "client.ascar"
 keyring = "/etc/ceph/ceph.client.ascar.keyring"
 pool = "bench"                   # in which a load works; none where the cluster's clients are the load
 
-Only settings that OSDs take at once are changed, by `ceph config set`, while the health is HEALTH_OK. No
-daemon is started again, and nothing but settings is changed.
+Settings are changed by `ceph config set`, while the health is HEALTH_OK. Those that OSDs take only when they
+start are left alone, unless `restarts = "allowed"`: then OSDs are started anew (`rolling_restart.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.catalogues.ceph import ceph
 from ascar.errors import Refused, StageFailed
 from ascar.program.ceph import POOL
+from ascar.quoting import shell_line
 from ascar.space import Guarantee, Space
 from ascar.study import convert
 from ascar.systems import Announced, Sample
@@ -28,8 +29,16 @@ from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.ceph.activity import METRICS, POOL_COUNTERS, CephActivity, pool_totals
 from ascar.systems.ceph.cluster_facts import LOOKS, CephFacts, check_nothing_else_decides
 from ascar.systems.ceph.connection import CephSession, environment_of
-from ascar.systems.ceph.existing_options import ExistingCephOptions, ceph_address_of, check_ceph_options
+from ascar.systems.ceph.existing_options import (
+    ExistingCephOptions,
+    ceph_address_of,
+    check_ceph_options,
+    restart_of,
+)
+from ascar.systems.ceph.held_placement import CHANGES as PLACEMENT_CHANGES
+from ascar.systems.ceph.held_placement import READS as PLACEMENT_READS
 from ascar.systems.ceph.live_settings import CephLiveSettings
+from ascar.systems.ceph.rolling_restart import READS as RESTART_READS
 from ascar.systems.ceph.statements import forms_of
 from ascar.systems.existing import ExistingTarget
 
@@ -59,7 +68,9 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, ExistingCephOptions, "target")
         check_ceph_options(self.options)
-        super().__init__(self.options, live_ceph_space(self.options.parameters, None))
+        self._restart = restart_of(self.options)
+        space = live_ceph_space(self.options.parameters, None, restarts=self._restart is not None)
+        super().__init__(self.options, space)
         self._address = ceph_address_of(self.options)
 
     def _connect(self) -> CephSession:
@@ -75,10 +86,17 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
             raise Refused(f"{facts.name}: {failure.message}; a study needs HEALTH_OK") from failure
 
     def _space_of(self, session: CephSession, facts: CephFacts) -> Space:
-        return live_ceph_space(self.options.parameters, facts.shown(session))
+        return live_ceph_space(
+            self.options.parameters, facts.shown(session), restarts=self._restart is not None
+        )
 
     def _settings_of(self, session: CephSession, facts: CephFacts, keeper: Keeper) -> CephLiveSettings:
-        return CephLiveSettings(session, self._address, facts, keeper, self.space.default())
+        settings = CephLiveSettings(
+            session, self._address, facts, keeper, self.space.default(), restart=self._restart
+        )
+        if self.options.fix_placement and not self.keeps:
+            settings.placement.hold()
+        return settings
 
     def _activity(self, session: CephSession, metrics: Collection[str]) -> CephActivity:  # noqa: ARG002
         return CephActivity(session)
@@ -132,7 +150,12 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
             for name in names
             for verb, value in (("set", " ..."), ("rm", ""))
         ]
-        return Announced((*changes, *(f"ceph {one}" for one in LOOKS)), (self._address.rights,))
+        looks = LOOKS if self._restart is None else (*LOOKS, *RESTART_READS)
+        if self.options.fix_placement:
+            looks += PLACEMENT_READS
+            changes += [f"ceph {one}" for one in PLACEMENT_CHANGES]
+        restarts = () if self._restart is None else (shell_line(self._restart.restart.argv),)
+        return Announced((*changes, *(f"ceph {one}" for one in looks), *restarts), (self._address.rights,))
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
@@ -147,17 +170,18 @@ class _ClientPrograms:
     folder: Path = Path("/usr/bin")
 
 
-def live_ceph_space(parameters: str, told: Mapping[str, str] | None) -> Space:
+def live_ceph_space(parameters: str, told: Mapping[str, str] | None, *, restarts: bool) -> Space:
     """The settings that OSDs take at once, with the values in force as defaults.
 
     Args:
         parameters: "expert" or "wide".
         told: the settings in force by Ceph's names; None: nobody has asked the cluster yet.
+        restarts: whether OSDs may be started anew, so that those are there that they take at the start.
     """
     wanted = [
         one
         for one in ceph().values()
-        if one.context == "dynamic"
+        if (restarts or one.context == "dynamic")
         and one.who == "osd"
         and not one.set_by
         and (one.expert or parameters == "wide")

@@ -1,20 +1,23 @@
-"""The settings of a Ceph cluster that people use: `ceph config set`, of OSDs that take them at once."""
+"""The settings of a Ceph cluster that people use: `ceph config set`, and new starts of OSDs if allowed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.ceph import CephSetting, ceph
+from ascar.errors import Refused, StageFailed, WorkError
 from ascar.systems.ceph.cluster_facts import held_settings
 from ascar.systems.ceph.connection import CephAddress, CephSession
+from ascar.systems.ceph.held_placement import HeldPlacement
 from ascar.systems.ceph.restoration import CephRestoration
-from ascar.systems.existing.settings import LiveSettings
+from ascar.systems.existing.settings import UNDO_MAX_S, LiveSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ascar.space import Configuration, Value
     from ascar.systems.ceph.cluster_facts import CephFacts
+    from ascar.systems.ceph.rolling_restart import RollingRestart
     from ascar.systems.ceph.status import ClusterStatus
     from ascar.systems.keeper import Keeper
 
@@ -28,6 +31,7 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
         facts: what it said when the study began.
         keeper: a keeper of the user.
         default: the values in force when the study began.
+        restart: how OSDs are started anew. None: they are not.
 
     Raises:
         StageFailed: the cluster does not answer.
@@ -43,9 +47,17 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
         facts: CephFacts,
         keeper: Keeper,
         default: Configuration,
+        *,
+        restart: RollingRestart | None = None,
     ) -> None:
-        self._address, self._facts = address, facts
+        self._address, self._facts, self._restart = address, facts, restart
         super().__init__(session, keeper, default, {one.parameter_name: one for one in ceph().values()})
+        self.placement = HeldPlacement(session, keeper)
+        self._started_with = self._at_start(default)
+        """What OSDs took when they last started."""
+        if restart is not None:
+            rolled_s = facts.osds * restart.restart.limit_s
+            self._undo_limit_s = min(UNDO_MAX_S, self._undo_limit_s + rolled_s)
 
     def ping(self, limit_s: float = 30.0) -> None:
         """See that the cluster is healthy.
@@ -54,6 +66,21 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
             StageFailed: it is not, or does not answer within `limit_s`.
         """
         self._facts.check_healthy(self.session.status(limit_s))
+
+    def finish(self) -> None:
+        """Put the old values back for good, and let Ceph move data again.
+
+        Raises:
+            WorkError: that failed, and `ascar restore` tries again; or somebody else changed a setting.
+        """
+        super().finish()
+        try:
+            self.placement.release()
+        except (StageFailed, Refused) as failure:
+            raise WorkError(
+                f"the balancer or the autoscaler is still off: {failure.message}; `ascar restore` turns it "
+                "on once the cluster answers"
+            ) from failure
 
     def in_force(self, names: Collection[str]) -> Mapping[str, Value]:
         """What OSDs say is in force.
@@ -97,14 +124,36 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
             fsid=self._facts.fsid,
             before={self._known[name].name: text for name, text in self._before.items() if name in left},
             set={self._known[name].name: texts for name, texts in left.items()},
+            restart=self._restart,
+            running=self._at_start({name: self._default[name] for name in left}),
         )
 
     def _write(
         self, session: CephSession, texts: Mapping[str, str | None], present: Mapping[str, str]
     ) -> None:
-        """One setting after the other, while the cluster is healthy."""
+        """One setting after the other, while the cluster is healthy; then OSDs that need it start anew."""
         self._facts.check_healthy(self._status)
         for name, text in texts.items():
             if text != present.get(name):
                 one = self._known[name]
                 session.put(one.who, one.name, text)
+        values = {name: self._default[name] if text is None else text for name, text in texts.items()}
+        wanted = self._started_with | self._at_start(values)
+        if self._restart is not None and wanted != self._started_with:
+            self.restarts += 1
+            self._restart.carry_out(session, wanted)
+            self._started_with = wanted
+
+    def _put_back(self) -> None:
+        before = self._at_start(self._default)
+        self.restarts += self._started_with != before
+        self._started_with = before
+
+    def _at_start(self, values: Mapping[str, Value]) -> dict[str, str]:
+        """The texts, by Ceph's names, of those values that OSDs take when they start."""
+        listed = ((self._known[name], value) for name, value in values.items())
+        return {
+            one.name: value if isinstance(value, str) else one.text(value)
+            for one, value in listed
+            if one.context != "dynamic"
+        }

@@ -16,6 +16,7 @@ from ascar.catalogues.ceph import ceph
 from ascar.errors import Refused, WorkError
 from ascar.systems.ceph.cluster_facts import held_settings
 from ascar.systems.ceph.connection import CephAddress, CephSession
+from ascar.systems.ceph.rolling_restart import RollingRestart  # noqa: TC001 - msgspec reads it
 from ascar.systems.existing.restoration import foreign, restore
 
 _SENT_S = 0.5  # what was sent to the monitors before ascar was killed is done by then
@@ -29,12 +30,16 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
         fsid: which cluster it is; another one is left alone.
         before: the values that the monitors held before the study, by Ceph's names.
         set: the values that the study may have left. A value that is none of them is somebody else's.
+        restart: how OSDs are started anew. None: they are not.
+        running: the values before the study of those settings that OSDs take only when they start.
     """
 
     address: CephAddress
     fsid: str
     before: dict[str, str]
     set: dict[str, tuple[str | None, ...]]
+    restart: RollingRestart | None = None
+    running: dict[str, str] = {}
 
     def connected(self) -> CephSession:
         """A session for the restoration.
@@ -72,6 +77,10 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
             old = self.before.get(name)
             if name not in left and present.get(name) != old:
                 session.put(known[name].who, name, old)
+        # From here on an OSD that starts, whoever starts it, has the old values.
+        running = {name: text for name, text in self.running.items() if name not in left}
+        if self.restart is not None and running:
+            self.restart.carry_out(session, running)
         return tuple(left.values())
 
     def carry_out_without_server(self) -> None:

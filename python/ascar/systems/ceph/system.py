@@ -19,7 +19,7 @@ from ascar.catalogues.ceph import VERSION_MIN, ceph
 from ascar.errors import EnvironmentLacks, InputError, StudyError
 from ascar.program.ceph import CephPrograms
 from ascar.results.machine import Need
-from ascar.study import convert
+from ascar.study import convert, duration
 from ascar.systems import Sample, Starter
 from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
 from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
@@ -40,8 +40,12 @@ if TYPE_CHECKING:
 OSD_MEMORY_BYTES_MIN = 896 << 20
 """What Ceph takes as osd_memory_target at least."""
 _OSDS = (1, 16)
+_REPLICAS_MIN = 3
+"""With which a pool takes writes while one is missing."""
 _OSD_BYTES_MIN = 2 << 30
 _SETTLE_S = 120.0
+_RECOVERY_MAX_S = 1200.0
+_FAILURE_S = (4.0, 600.0)
 
 
 class CephOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
@@ -62,12 +66,19 @@ class CephOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
         osds: the OSDs, each on a sparse file.
         osd_size: the size of that file.
         replicas: the copies of each object, at most one on each OSD; more than half of them have to be there.
+        osd_failure: the time for which the load of each trial runs once more while an OSD fails and, from
+            half of it on, comes back, e.g. "30 s". A study bounds what clients notice by `constraints` over
+            metrics such as `degraded_latency_ms_mean`, and `recovery_s`. None: no OSD fails.
+        recovery_limit: how long a trial waits after that until each object has all of its copies again;
+            `recovery_s` tells no more than this beyond the load.
     """
 
     data: Literal["same"] = "same"
     osds: int = 3
     osd_size: str = "10 GiB"
     replicas: int = 3
+    osd_failure: str | None = None
+    recovery_limit: str = "1 min"
 
 
 class Ceph(ConfiguredTarget[CephCluster]):
@@ -98,6 +109,13 @@ class Ceph(ConfiguredTarget[CephCluster]):
             )
         super().__init__(self.options, ceph().values())
         self._shape = _shape_of(self.options, self._memory_bytes)
+        self.degraded_s = _failure_s(self.options)
+        self._recovery_limit_s = duration("target.recovery_limit", self.options.recovery_limit)
+        if self._recovery_limit_s > _RECOVERY_MAX_S:
+            raise StudyError(
+                f"target.recovery_limit = {self.options.recovery_limit!r}: must be at most "
+                f"{_RECOVERY_MAX_S:g} s"
+            )
         self.space = ceph_space(self.options.parameters, self._given, self._shape.memory_bytes)
 
     @classmethod
@@ -138,6 +156,30 @@ class Ceph(ConfiguredTarget[CephCluster]):
         """
         if self._current is not None:
             self._entered().catch_up(limit_s)
+
+    def degrade(self) -> None:
+        """Kill an OSD, the same in each trial.
+
+        Raises:
+            StageFailed: it is not there.
+        """
+        self._entered().kill_osd()
+
+    def repair(self) -> None:
+        """Start it again.
+
+        Raises:
+            StageFailed: it cannot be started.
+        """
+        self._entered().start_osd()
+
+    def recover(self) -> None:
+        """Wait until each object has all of its copies again, or for `recovery_limit`.
+
+        Raises:
+            StageFailed: the OSD does not join the cluster.
+        """
+        self._entered().recover(self._recovery_limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The seconds after which writes that were put off are done in any case."""
@@ -182,6 +224,23 @@ class Ceph(ConfiguredTarget[CephCluster]):
         totals = [counters_of(dump) for dump in dumps]
         counters = {name: sum(one[name] for one in totals) for name in COUNTERS}
         return Sample(counters, deferred={PUT_OFF: sum(map(put_off, dumps))})
+
+
+def _failure_s(given: CephOptions) -> float:
+    """How long the load runs during the failure of an OSD; 0: none fails."""
+    if given.osd_failure is None:
+        return 0.0
+    failure_s, (least_s, most_s) = duration("target.osd_failure", given.osd_failure), _FAILURE_S
+    if not least_s <= failure_s <= most_s:
+        raise StudyError(
+            f"target.osd_failure = {given.osd_failure!r}: must be from {least_s:g} s to {most_s:g} s"
+        )
+    if given.replicas < _REPLICAS_MIN:
+        raise StudyError(
+            f"target.osd_failure = {given.osd_failure!r}: needs target.replicas of at least {_REPLICAS_MIN}: "
+            "with fewer, a pool takes no writes while one copy is missing"
+        )
+    return failure_s
 
 
 def _shape_of(given: CephOptions, memory_bytes: int) -> ClusterShape:

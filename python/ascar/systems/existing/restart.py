@@ -36,8 +36,23 @@ class ServerRestart(msgspec.Struct, frozen=True):
     limit_s: float
 
     @classmethod
-    def of(cls, allowed: str, command: Sequence[str], limit: str) -> ServerRestart | None:
+    def of(
+        cls,
+        allowed: str,
+        command: Sequence[str],
+        limit: str,
+        *,
+        unit: str = "postgresql",
+        limit_max_s: float = LIMIT_MAX_S,
+    ) -> ServerRestart | None:
         """That of `[target]`; None: restarts are not allowed.
+
+        Args:
+            allowed: "never" or "allowed".
+            command: the command.
+            limit: seconds that it may take until the server answers, as a text.
+            unit: a unit of systemd, for an example.
+            limit_max_s: the greatest limit.
 
         Raises:
             StudyError: a key is wrong, or missing.
@@ -51,14 +66,14 @@ class ServerRestart(msgspec.Struct, frozen=True):
         if not command:
             raise StudyError(
                 "target.restart_command: missing; target.restarts = 'allowed' needs the command that starts "
-                "the server anew, such as ['sudo', '-n', 'systemctl', 'restart', 'postgresql']"
+                f"the server anew, such as ['sudo', '-n', 'systemctl', 'restart', {unit!r}]"
             )
         if len(command) > _WORDS_MAX or not all(word.isprintable() and word for word in command):
             raise StudyError(
                 f"target.restart_command: must be at most {_WORDS_MAX} words of characters that are printed"
             )
-        if limit_s > LIMIT_MAX_S:
-            raise StudyError(f"target.restart_limit = {limit!r:.60}: must be at most {LIMIT_MAX_S:g} s")
+        if limit_s > limit_max_s:
+            raise StudyError(f"target.restart_limit = {limit!r:.60}: must be at most {limit_max_s:g} s")
         return cls((program_path("restart_command", command[0]), *command[1:]), limit_s)
 
     def carry_out(self, connected: Callable[[], R]) -> R:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ascar.systems.existing.restoration import LiveRestoration
     from ascar.systems.keeper import Keeper
 
+UNDO_MAX_S = 3600.0
+"""The longest time that a keeper gives a command that undoes a change."""
 _IN_FORCE_S, _LOOK_S = 10.0, 0.02
 
 
@@ -59,6 +61,8 @@ class LiveSettings(Generic[S, K]):
         self.restarts = 0
         """How often the study has started the server anew."""
         self.session = session
+        self._undo_limit_s = LIMIT_S
+        """The time that the keeper gives what puts the old values back."""
         self._keeper, self._default, self._known = keeper, default, known
         self._before: Mapping[str, str] = self._present(session)
         self._restoration: LiveRestoration[S] | None = None
@@ -251,7 +255,7 @@ class LiveSettings(Generic[S, K]):
         }
         restoration = self._restoration_of(left)
         if restoration != previous:
-            self._keeper.undo_command(command_of(restoration), LIMIT_S)
+            self._keeper.undo_command(command_of(restoration), self._undo_limit_s)
             self._restoration, self._left = restoration, left
             if previous is not None:
                 self._keeper.undo_forget(command_of(previous))
