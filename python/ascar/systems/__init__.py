@@ -30,6 +30,7 @@ __all__ = [
     "DEFAULT_KIND",
     "Adopting",
     "Announced",
+    "Degradable",
     "Guarded",
     "Owned",
     "Placement",
