@@ -68,8 +68,10 @@ class RivalMariaDB(RivalServer):
             if trial.failure is not None:
                 raise RuntimeError(trial.failure.message)
             socket = bench.prepared.target.workspace.environment["MYSQL_UNIX_PORT"]
-            words = [program, "--nocolor", "--socket", socket, "--user", "root", "--pass", ""]
-            words += ["--skippassword", "--forcemem", str(bed.scale.memory_mib), "--forceswap", "0"]
+            login = bed.directory / "mysqltuner.cnf"
+            login.write_text(f"[client]\nuser = root\nsocket = {socket}\n")
+            words = [program, "--nocolor", "--defaults-file", str(login), "--skippassword"]
+            words += ["--forcemem", str(bed.scale.memory_mib), "--forceswap", "0"]
             done = subprocess.run(
                 words, capture_output=True, text=True, check=False, timeout=_LIMIT_S, stdin=subprocess.DEVNULL
             )

@@ -128,7 +128,7 @@ class Codes:
         values: dict[str, Any] = {}
         for one in self.parameters:
             name = one["name"].removesuffix(_SPECIAL)
-            domain, value = self.space.domain(name), configuration[name]
+            domain, value = self.space.domain(name), configuration.get(name, self.space[name].default)
             if isinstance(domain, Choices):
                 values[name] = domain.values.index(value)
             elif one["name"] != name:
@@ -151,8 +151,11 @@ class Codes:
             else:
                 number = values.get(name, self._low[name])
                 found[name] = domain.nearest(domain.position(min(max(number, domain.low), domain.high)))
+        known: dict[str, Value | None] = {}
+        for level in self.space._solver.order:
+            known[level.name] = found[level.name] if self.space._active(level.name, known) else None
         try:
-            return self.space.validate(found)
+            return self.space.validate({name: value for name, value in known.items() if value is not None})
         except SpaceError:
             return None
 

