@@ -153,6 +153,15 @@ def _commit(load_s: int, pairs: int) -> Trap:
     )
 
 
+def _from(default: Mapping[str, float]) -> dict[str, Any]:
+    """The `[space]` table of settings that may take a crashed server longer to start, with their defaults."""
+    return {
+        "allow_weaker": ["availability"],
+        "tuned": list(default),
+        "parameters": {name: {"default": value} for name, value in default.items()},
+    }
+
+
 def _checkpoints(load_s: int, pairs: int) -> Trap:
     default = {"max_wal_size": 256, "checkpoint_timeout": 30}
     most = {"max_wal_size": 65536, "checkpoint_timeout": 3600}
@@ -161,11 +170,7 @@ def _checkpoints(load_s: int, pairs: int) -> Trap:
         most,
         load_s,
         pairs,
-        {
-            "allow_weaker": ["availability"],
-            "tuned": list(default),
-            "parameters": {name: {"default": value} for name, value in default.items()},
-        },
+        _from(default),
         {"kind": "pgbench", "script": "simple-update", "scale": 30, "clients": 8},
         iops=2000,
         server="postgresql",
@@ -228,11 +233,7 @@ def _deferred_writes(load_s: int, pairs: int) -> Trap:
         most,
         load_s,
         pairs,
-        {
-            "allow_weaker": ["availability"],
-            "tuned": list(default),
-            "parameters": {name: {"default": value} for name, value in default.items()},
-        },
+        _from(default),
         {"kind": "fio", "options": image},
         iops=2000,
         server="ceph",

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ascar import _core
 from ascar.abandonment import AbandonmentRule
 from ascar.charging import Charge
-from ascar.degraded import degraded_metrics
+from ascar.degraded import degraded_metrics, degraded_names
 from ascar.errors import ExpressionError, InputError, StageFailed
 from ascar.events import Event
 from ascar.objective import unmet
@@ -189,12 +189,11 @@ class Evaluator:
 
     def _degraded(self, stages: _Stages) -> dict[str, float]:
         """What clients notice of a failure, where the study has one."""
+        if not degraded_names(self.target, ()):
+            return {}
         reading_s = duration("measurement.reading", self.study.measurement.reading)
         with stages.stage("degraded"):
-            found = degraded_metrics(self.target, self.workload, reading_s, self.clock)
-        if not found:
-            del stages.stage_s["degraded"]
-        return found
+            return degraded_metrics(self.target, self.workload, reading_s, self.clock)
 
     def _metrics(self, readings: Readings, spent: Mapping[str, float]) -> dict[str, float]:
         """Every metric of a run: of series, the mean of the stable phase."""

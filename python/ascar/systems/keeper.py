@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
 """How long one operation may take unless the caller says otherwise; the keeper allows up to an hour."""
-RESTORE_TIMEOUT_S = 3720.0
-"""Longer than the longest command that undoes a change may take."""
+UNDO_MAX_S = 3600.0
+"""The longest time that the keeper gives a command that undoes a change (`UNDO_S_MAX` in crates/keeper)."""
+RESTORE_TIMEOUT_S = UNDO_MAX_S + STAGE_TIMEOUT_S
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
 ROOTS_STATE = Path("/var/lib/ascar")

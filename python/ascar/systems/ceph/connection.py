@@ -19,6 +19,8 @@ from ascar.systems.ceph.status import ClusterStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+POOL_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
+"""The names of pools that can be given to Ceph's programs: none of them is an option."""
 _ANSWER_S, _CONNECT_S = 30.0, 10
 # Of a user whom it does not know, or whose key is another; of one whose key is not found here.
 _NOT_LET_IN = re.compile(r"\[errno (1|2|13)\].*\(error connecting to the cluster\)")

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from ascar.errors import StudyError
-from ascar.systems.ceph.connection import CephAddress, is_readable
+from ascar.systems.ceph.connection import POOL_NAME, CephAddress, is_readable
 from ascar.systems.ceph.rolling_restart import LIMIT_MAX_S, OSD, RollingRestart
 from ascar.systems.existing.keys import ExistingKeys, check_text
 from ascar.systems.existing.restart import ServerRestart
 
 _USER = re.compile(r"client\.[A-Za-z0-9_.-]{1,100}")
 _DOMAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_POOL = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
 
 
 class ExistingCephOptions(ExistingKeys, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -89,7 +88,7 @@ def check_ceph_options(options: ExistingCephOptions) -> None:
             )
     if not _USER.fullmatch(options.user):
         raise StudyError(f"target.user = {options.user!r:.80}: must be a name such as client.ascar")
-    if options.pool is not None and not _POOL.fullmatch(options.pool):
+    if options.pool is not None and not POOL_NAME.fullmatch(options.pool):
         raise StudyError(f"target.pool = {options.pool!r:.80}: must be the name of a pool")
     if options.memory is not None:
         raise StudyError(f"target.memory = {options.memory!r:.80}: must be left out: no memory is tuned")

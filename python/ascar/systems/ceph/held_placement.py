@@ -5,13 +5,13 @@ Both move data by themselves, and a trial beside that measures the move.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ascar.errors import Refused
 from ascar.systems.ceph.cluster_facts import held_settings
+from ascar.systems.ceph.connection import POOL_NAME
 
 if TYPE_CHECKING:
     from ascar.systems.ceph.connection import CephSession
@@ -30,7 +30,6 @@ CHANGES = (
 _MODE = "pg_autoscale_mode"
 _ACTIVE = "mgr/balancer/active"
 _FORGET_ACTIVE = ("config", "rm", "mgr", _ACTIVE)
-_POOL = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
 _UNDO_S = 60.0
 
 
@@ -69,7 +68,7 @@ class HeldPlacement:
         for pool in self._session.told(list[_Pool], "osd", "pool", "ls", "detail"):
             if pool.pg_autoscale_mode != "on":
                 continue
-            if not _POOL.fullmatch(pool.pool_name):
+            if not POOL_NAME.fullmatch(pool.pool_name):
                 raise Refused(
                     f"pool {pool.pool_name!r:.100}: its autoscaler cannot be turned off by name; set "
                     f"{_MODE} to off yourself, or target.fix_placement = false"

@@ -10,7 +10,8 @@ from ascar.systems.ceph.cluster_facts import held_settings
 from ascar.systems.ceph.connection import CephAddress, CephSession
 from ascar.systems.ceph.held_placement import HeldPlacement
 from ascar.systems.ceph.restoration import CephRestoration
-from ascar.systems.existing.settings import UNDO_MAX_S, LiveSettings
+from ascar.systems.existing.settings import LiveSettings
+from ascar.systems.keeper import UNDO_MAX_S
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -71,21 +71,17 @@ class RollingRestart(msgspec.Struct, frozen=True):
     restart: ServerRestart
     domain: str
 
-    def carry_out(self, session: CephSession, wanted: Mapping[str, str]) -> int:
+    def carry_out(self, session: CephSession, wanted: Mapping[str, str]) -> None:
         """Start every OSD anew that does not run with these values.
 
         Args:
             session: asks the cluster.
             wanted: texts by Ceph's names.
 
-        Returns:
-            How many were started.
-
         Raises:
             StageFailed: a domain cannot be stopped, or does not come back healthy with the values in time.
             Refused: the user lacks rights.
         """
-        started = 0
         # What is down already harms nobody by a start, and keeps the health from being HEALTH_OK.
         for osds in sorted(self._domains(session), key=lambda domain: all(osd.is_up for osd in domain)):
             stale = [osd for osd in osds if not osd.is_up or not _runs_with(session, osd, wanted)]
@@ -97,8 +93,6 @@ class RollingRestart(msgspec.Struct, frozen=True):
             for osd in stale:
                 self._start(osd)
             self._await(session, stale, wanted)
-            started += len(stale)
-        return started
 
     def _domains(self, session: CephSession) -> list[list[Osd]]:
         """The OSDs, those of a bucket of the domain's type together.

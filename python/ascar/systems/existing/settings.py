@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ascar.systems.existing.restoration import LiveRestoration
     from ascar.systems.keeper import Keeper
 
-UNDO_MAX_S = 3600.0
-"""The longest time that a keeper gives a command that undoes a change."""
 _IN_FORCE_S, _LOOK_S = 10.0, 0.02
 
 
