@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +18,7 @@ from ascar.systems.keeper import Hold, Keeper
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 
     from ascar.history import Run
     from ascar.results.machine import AppliedSetting
@@ -130,15 +130,49 @@ def carry_out(
             _set(held.enter_context(Keeper(owner_of(run), hold=hold)), of_kernel)
         if others:
             system = open_target(target)
-            system.keeps = hold
-            if isinstance(system, Owned):
-                system.owner = owner_of(run)
-            with entering(system):
-                space = _space_on(system, run.space, others)
-                if isinstance(system, Adopting):
-                    system.adopt(space)
-                wanted = {name: configuration[name] for name in others}
-                apply_checked(system, space.validate({**in_force(system, space), **wanted}))
+            held.enter_context(kept_by(system, owner_of(run), hold))
+            apply_checked(system, prepared(system, run.space, configuration, others))
+
+
+@contextmanager
+def kept_by(system: System, owner: str, hold: Hold) -> Generator[None]:
+    """Enter a system so that what is set stays when it is left, and is put back if it is left by an error.
+
+    Args:
+        system: the system, not yet entered.
+        owner: in whose name it is held.
+        hold: how long it stays.
+
+    Raises:
+        AscarError: as the system.
+    """
+    system.keeps = hold
+    if isinstance(system, Owned):
+        system.owner = owner
+    with entering(system):
+        yield
+
+
+def prepared(
+    system: System, space: Space, configuration: Configuration, names: Collection[str]
+) -> Configuration:
+    """What an entered system takes for some parameters, the others being as they are; changes nothing.
+
+    Args:
+        system: the system.
+        space: the space of the run.
+        configuration: the run's configuration.
+        names: the parameters.
+
+    Raises:
+        Refused: the system must not change one of them.
+        SpaceError: it cannot take them beside the values in force.
+    """
+    space = _space_on(system, space, names)
+    if isinstance(system, Adopting):
+        system.adopt(space)
+    wanted = {name: configuration[name] for name in names}
+    return space.validate({**in_force(system, space), **wanted})
 
 
 def _space_on(system: System, space: Space, wanted: Collection[str]) -> Space:

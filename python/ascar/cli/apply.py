@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
-    AllowLive,
+    AllowLives,
+    CanaryTime,
     ConfigurationFile,
     ConfirmWithin,
     Device,
     DryRun,
     Json,
     Mountpoint,
-    ServerFile,
+    Quiet,
+    ServerFiles,
     StudyOrRun,
     TrialNumber,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from pathlib import Path
+
     from rich.console import Console
 
+    from ascar.canary import CanaryStanding
+    from ascar.history import Run
+    from ascar.study import GuardSection
     from ascar.systems import Placement
 
 EXAMPLES = examples(
@@ -30,6 +39,8 @@ EXAMPLES = examples(
     "ascar apply mailserver --mountpoint /srv/mail --confirm '10 min'      until `ascar confirm mailserver`",
     "ascar apply mailserver --configuration configuration.json      what `ascar explore` saved",
     "ascar apply shop --server live.toml --allow-live 127.0.0.1:5432/main      on a server that people use",
+    "ascar apply shop --server a.toml --server b.toml --allow-live db1:5432/shop --allow-live db2:5432/shop "
+    "--canary '10 min'      a goes first",
     "ascar apply 3 --device /dev/sdb --trial 17      a trial's configuration instead of the recommended one",
 )
 
@@ -40,10 +51,12 @@ def apply(
     device: Device = None,
     mountpoint: Mountpoint = None,
     confirm: ConfirmWithin = None,
+    canary: CanaryTime = None,
     trial: TrialNumber = None,
     configuration: ConfigurationFile = None,
-    server: ServerFile = None,
-    allow_live: AllowLive = None,
+    server: ServerFiles = None,
+    allow_live: AllowLives = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Put the recommended configuration in force: what can be changed while everything runs.
@@ -55,23 +68,39 @@ def apply(
 
     With --confirm, everything is put back when the time is over, unless `ascar confirm` comes first. This
     holds if ascar is killed, the terminal is closed, or the machine reboots.
+
+    With --canary, servers are set one after the other, in the order of --server, while the limits of [guard]
+    in their files are watched. A limit that is broken, a server that dies, and an interruption put all of
+    them back. --confirm then waits for a person.
     """
     from ascar.application import carry_out, planned
+    from ascar.canary import Canary, GuardedServer
     from ascar.cli.output import emit, people
-    from ascar.cli.studies import configuration_of, find_run, target_table
+    from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.results.machine import ApplyResult
+    from ascar.systems import Placement
+    from ascar.systems.keeper import Hold
     from ascar.systems.place import Place
 
     confirm_s = None if confirm is None else _confirm_s(confirm)
+    canary_s = None if canary is None else _canary_s(canary)
     place = Place.named(device, mountpoint)
     with History.existing() as history:
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
-        target = target_table(found, server, allow_live)
-        placement = planned(found, target, chosen, place)
-        if not dry_run:
-            carry_out(found, target, chosen, placement, confirm_s)
+        tables = _tables(found, server or (), allow_live or (), canary)
+        servers = [GuardedServer(one, guard, planned(found, one, chosen, place)) for one, guard in tables]
+        placement = Placement.joined([one.placement for one in servers])
+        if canary_s is not None:
+            turns = Canary(found, chosen, servers, canary_s, Hold(confirm_s))
+            if dry_run:
+                turns.check()
+            else:
+                with _progress(quiet=quiet or json) as show:
+                    turns.carry_out(show)
+        elif not dry_run:
+            carry_out(found, servers[0].target, chosen, placement, confirm_s)
     awaited = confirm_s is not None and bool(placement.settings) and not dry_run
     until_unix_s = round(time.time() + confirm_s) if awaited and confirm_s is not None else None
     if json:
@@ -90,6 +119,37 @@ def apply(
         if placement.settings and not dry_run:
             people().print(_stays(found.id, until_unix_s), soft_wrap=True, markup=False)
     return 0
+
+
+def _tables(
+    run: Run, files: Sequence[Path], names: Sequence[str], canary: str | None
+) -> list[tuple[Mapping[str, Any], GuardSection]]:
+    """`[target]` and `[guard]` of each server, in the order of the command line.
+
+    Raises:
+        InputError: several servers are named without --canary, or one of two names is missing.
+        AscarError: as `target_tables`.
+    """
+    from ascar.cli.studies import target_tables
+    from ascar.errors import InputError
+    from ascar.render import count
+
+    if len(files) > 1 and canary is None:
+        raise InputError(
+            f"--server: names {len(files)} files; give --canary DURATION: one goes first and is watched"
+        )
+    servers = max(1, len(files))
+    if names and len(names) != servers:
+        raise InputError(
+            f"--allow-live: is given {len(names)} times for {count(servers, 'server')}; give it once for each"
+        )
+    tables = [
+        target_tables(run, file, name)
+        for file, name in zip(files or (None,), names or [None] * servers, strict=True)
+    ]
+    if canary is not None and any(table.get("server") != "existing" for table, _ in tables):
+        raise InputError("--canary: watches servers that people use; name their study files with --server")
+    return tables
 
 
 def _print(console: Console, placement: Placement, *, dry_run: bool) -> None:
@@ -117,6 +177,29 @@ def _confirm_s(text: str) -> float:
     if not CONFIRM_MIN_S <= seconds <= CONFIRM_MAX_S:
         raise InputError(f"--confirm = {text!r}: must be from 1 s to 7 d")
     return seconds
+
+
+def _canary_s(text: str) -> float:
+    from ascar.canary import CANARY_MAX_S, CANARY_MIN_S
+    from ascar.errors import InputError
+    from ascar.study import duration
+
+    seconds = duration("--canary", text)
+    if not CANARY_MIN_S <= seconds <= CANARY_MAX_S:
+        raise InputError(f"--canary = {text!r}: must be from 1 s to 24 h")
+    return seconds
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Generator[Callable[[CanaryStanding], None]]:
+    from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
+    from ascar.render import clock
+
+    def words(now: CanaryStanding) -> str:
+        return f"{now.name}: its limits hold; {now.number} of {now.servers}, {clock(now.left_s)} left"
+
+    with progress_line(words, first_s=AFTER_TWO_SECONDS, quiet=quiet) as show:
+        yield show
 
 
 def _stays(run_id: int, until_unix_s: int | None) -> str:

@@ -72,7 +72,7 @@ def drift(
         is_study_file,
         read_study,
         study_of_run,
-        target_table,
+        target_tables,
     )
     from ascar.errors import InputError
     from ascar.history import History
@@ -88,7 +88,7 @@ def drift(
     with History() if measure else History.existing() as history:
         found = find_run(history, run)
         chosen = configuration_of(found, trial, configuration)
-        target = target_table(found, server, None)
+        target, _ = target_tables(found, server, None)
         drifted = drift_of(found, target, chosen, place)
         waits = any(one.owner == owner_of(found) for one in unconfirmed())
         outcome = None

@@ -306,6 +306,14 @@ _CONFIRM_WITHIN = _option(
     "Put everything back after this time, unless `ascar confirm` comes first, e.g. '10 min'.",
 )
 ConfirmWithin = Annotated[str | None, _CONFIRM_WITHIN]
+_CANARY = _option(
+    "--canary",
+    None,
+    "DURATION",
+    "Watch the [guard] of each server for this long, and put all servers back if a limit is broken; --server "
+    "may be given again for the next server, and --allow-live with it.",
+)
+CanaryTime = Annotated[str | None, _CANARY]
 _MEASURE = _option(
     "--measure", None, None, "Compare with the default again, in turns: the study's load runs."
 )
@@ -334,6 +342,7 @@ _ALLOW_LIVE = _option(
     "Confirm that this server, which people use and the study names, may be tuned.",
 )
 AllowLive = Annotated[str | None, _ALLOW_LIVE]
+AllowLives = Annotated[list[str] | None, _ALLOW_LIVE]
 _WHY = _option("--why", None, "TEXT", "Give the reason, for the audit log.")
 Why = Annotated[str, _WHY]
 
@@ -508,6 +517,7 @@ _SERVER = _option(
     "Mean the server in the [target] table of this study file, instead of that of the run.",
 )
 ServerFile = Annotated[Path | None, _SERVER]
+ServerFiles = Annotated[list[Path] | None, _SERVER]
 _ALL = _option("--all", None, None, "Export all runs.")
 All = Annotated[bool, _ALL]
 _HOST = _option("--host", None, "ADDRESS", "Listen at this address.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.errors import InputError
+from ascar.errors import InputError, StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ascar.history import History, Run
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
-    from ascar.study import Study
+    from ascar.study import GuardSection, Study
 
 _DIGITS_MAX = 10
 
@@ -195,8 +195,10 @@ def study_of_run(run: Run, budget: str | None, confirmed: Confirmed) -> Study:
     return _with_options(run.study, budget, confirmed)
 
 
-def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping[str, Any]:
-    """The `[target]` table of what takes a run's configuration: that of a study file, or the run's own.
+def target_tables(
+    run: Run, file: Path | None, allow_live: str | None
+) -> tuple[Mapping[str, Any], GuardSection]:
+    """`[target]` and `[guard]` of what takes a run's configuration: those of a study file, or the run's own.
 
     Raises:
         InputError: the file has a target of another kind, or there is no server to confirm.
@@ -205,11 +207,14 @@ def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping
     from ascar.study import tuned_tables
 
     if file is None:
-        table = run.study.target
+        table, guard = run.study.target, run.study.guard
         if "server" in table:
             run.check_made_here("name the server with --server and a study file of yours")
     else:
-        table, _, _ = tuned_tables(file)
+        try:
+            table, _, guard = tuned_tables(file)
+        except StudyError as error:
+            raise StudyError(f"--server {str(file)!r:.200}: {error.message}") from error
         kind, wanted = table.get("kind"), run.study.target.get("kind")
         if kind != wanted:
             raise InputError(
@@ -221,7 +226,7 @@ def target_table(run: Run, file: Path | None, allow_live: str | None) -> Mapping
                 f"--server {str(file)!r:.200}: its [target] is no server that people use; write "
                 "server = 'existing' and how to reach it"
             )
-    return Confirmed(None, allow_live).target(table)
+    return Confirmed(None, allow_live).target(table), guard
 
 
 def compared_configuration(run: Run, trial: int | None, file: Path | None) -> Configuration:

@@ -257,6 +257,7 @@ def tuned_tables(path: Path) -> tuple[dict[str, Any], dict[str, Any], GuardSecti
         raise StudyError("node: must be tables: write [[node]]")
     target = on_node(found["target"], cast("list[dict[str, Any]]", nodes))
     guard = convert(table.get("guard", {}), GuardSection, "guard")
+    guard.check()
     return words_in(target, path.parent.absolute()), found["space"], guard
 
 

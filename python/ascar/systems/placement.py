@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Self
 
 from ascar.results.machine import LeftToUser
 
@@ -34,3 +35,13 @@ class Placement:
         """Everything is left to the user."""
         why = "give these commands" if commands else "ascar has no command for them: set them by hand"
         return cls(left=(LeftToUser(tuple(parameters), why, tuple(commands)),))
+
+    @classmethod
+    def joined(cls, placements: Sequence[Self]) -> Self:
+        """The changes of several places; what is left to the user, and warned of, is said once."""
+        return cls(
+            tuple(chain.from_iterable(one.settings for one in placements)),
+            tuple(dict.fromkeys(chain.from_iterable(one.left for one in placements))),
+            tuple(dict.fromkeys(chain.from_iterable(one.warnings for one in placements))),
+            all(one.is_here for one in placements),
+        )

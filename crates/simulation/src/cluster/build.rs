@@ -51,6 +51,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<Cluster, ScenarioError> {
     builder.fill_page_caches(&mut cluster);
     builder.add_threads(&mut cluster);
     cluster.schedule_faults();
+    cluster.schedule_foreign();
     Ok(cluster)
 }
 

@@ -1,4 +1,4 @@
-//! Failures, and noise from outside.
+//! Failures: slow and dead servers, a network that pauses, and what is lost with them.
 
 use ascar_congestion::Controller;
 
@@ -11,7 +11,7 @@ use crate::scenario::FailureKind;
 const TIMEOUT_SCAN_NS: u64 = 250_000_000;
 
 impl Cluster {
-    /// Schedule what the scenario has go wrong, and the first of each kind of noise.
+    /// Schedule what the scenario has go wrong.
     pub(super) fn schedule_faults(&mut self) {
         for (index, failure) in self.failures.iter().enumerate() {
             let begin = nanos(failure.at_s);
@@ -30,35 +30,6 @@ impl Cluster {
         {
             self.events.push(TIMEOUT_SCAN_NS, Kind::Timeouts, 0);
         }
-        for server in 0..self.servers.len() as u32 {
-            if self.noise.disk_requests_per_s > 0.0 {
-                self.schedule_noise(server, Kind::NoiseDisk, self.noise.disk_requests_per_s);
-            }
-            if self.noise.network_bursts_per_s > 0.0 {
-                self.schedule_noise(server, Kind::NoiseNetwork, self.noise.network_bursts_per_s);
-            }
-        }
-    }
-
-    fn schedule_noise(&mut self, server: u32, kind: Kind, per_s: f64) {
-        let wait = self.servers[server as usize]
-            .random
-            .exponential(1e9 / per_s);
-        self.events.push(self.now + wait as u64 + 1, kind, server);
-    }
-
-    pub(super) fn noise_disk(&mut self, server: u32) {
-        let write = self.servers[server as usize].random.unit() < 0.5;
-        self.submit_foreign(server, write, self.noise.disk_request_kib * 1024);
-        self.schedule_noise(server, Kind::NoiseDisk, self.noise.disk_requests_per_s);
-    }
-
-    pub(super) fn noise_network(&mut self, server: u32) {
-        let mean = f64::from(self.noise.network_burst_kib) * 1024.0;
-        let bytes = self.servers[server as usize].random.exponential(mean) as u64;
-        let node = self.clients.len() + server as usize;
-        self.network.burst(self.now, node, bytes);
-        self.schedule_noise(server, Kind::NoiseNetwork, self.noise.network_bursts_per_s);
     }
 
     pub(super) fn failure(&mut self, index: u32) {

@@ -10,6 +10,7 @@ mod faults;
 mod files_of_threads;
 mod locks;
 mod metadata;
+mod noise;
 mod servers;
 mod streams;
 mod summary;

@@ -124,6 +124,7 @@ class LiveGuard(Generic[S]):
         self._changing = changing
         self._armed, self._armed_s = False, 0.0
         self._violation: str | None = None
+        self._unjudged = set(limits)
         self._hold_until_s, self._afresh_s = 0.0, 0.0
         self._usual: Mapping[str, float] | None = None
         self._usual_since: ActivityTotals | None = None
@@ -134,6 +135,8 @@ class LiveGuard(Generic[S]):
 
     def stop(self) -> None:
         """End."""
+        if self._end.is_set():
+            return
         self._end.set()
         self._thread.join()
         self._activity.session.close()
@@ -151,12 +154,19 @@ class LiveGuard(Generic[S]):
             if on or self._armed:
                 self._usual_since, self._usual_from_s = None, time.monotonic() + _USUAL_AFTER_S
             self._armed, self._armed_s, self._violation = on, time.monotonic(), None
+            self._unjudged = set(self._limits)
 
     @property
     def violation(self) -> str | None:
         """Why the old values were put back, or None."""
         with self._changing:
             return self._violation
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Metrics of limits of which no whole window was seen since values were set."""
+        with self._changing:
+            return tuple(sorted({one.metric for one in self._unjudged}))
 
     def wait(self) -> None:
         """Wait while nothing may be changed after a violation, and until shares are known.
@@ -213,7 +223,11 @@ class LiveGuard(Generic[S]):
             begun = [one for one in self._seen if now.counted_s - one.counted_s >= limit.window_s]
             mean = now.since(begun[-1]).get(limit.metric) if begun else None
             bound = limit.bound(self._usual or {})
-            if mean is not None and bound is not None and limit.violated(mean, bound):
+            if mean is None or bound is None:
+                continue
+            if begun[-1].read_s >= self._armed_s:
+                self._unjudged.discard(limit)
+            if limit.violated(mean, bound):
                 side = "less" if limit.is_floor else "more"
                 share = f", {limit.value:.0%} of the usual" if limit.is_share else ""
                 self._trip(

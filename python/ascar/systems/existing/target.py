@@ -86,6 +86,8 @@ class ExistingTarget(Target, Generic[S, F]):
 
     owner: str
     """What others who are refused the server are told."""
+    shared_keeper: Keeper | None = None
+    """A started keeper whose changes of several servers stay or go together; None: one of its own."""
 
     def __init__(self, keys: ExistingKeys, space: Space) -> None:
         self._keys = keys
@@ -193,7 +195,9 @@ class ExistingTarget(Target, Generic[S, F]):
         self._check_confirmed(facts)
         self._check_tunable(session, facts)
         self.space = self._space_of(session, facts)
-        keeper = self._held.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
+        keeper = self.shared_keeper
+        if keeper is None:
+            keeper = self._held.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
         keeper.lock(facts.lock)
         settings = self._settings_of(session, facts, keeper)
         self._held.callback(settings.close)
@@ -242,6 +246,30 @@ class ExistingTarget(Target, Generic[S, F]):
     def violation(self) -> str | None:
         """The limit that the configuration in force violated."""
         return None if self._guard is None else self._guard.violation
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Metrics of limits that nobody could judge since the configuration was set."""
+        return () if self._guard is None else self._guard.unjudged
+
+    def await_usual(self) -> None:
+        """Wait until changes are allowed, and it is known what clients usually get, where limits need it.
+
+        Raises:
+            StageFailed: it cannot be known, for clients do nothing.
+        """
+        if self._guard is not None:
+            self._guard.wait()
+
+    def end_watch(self) -> None:
+        """Keep the limits no longer; a violation that was found stays known."""
+        if self._guard is not None:
+            self._guard.stop()
+
+    @property
+    def lock(self) -> str | None:
+        """The name of the lock of the server, while it is entered."""
+        return None if self._facts is None else self._facts.lock
 
     def apply(self, configuration: Configuration) -> Change:
         """Change what differs.
