@@ -386,11 +386,17 @@ def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph) -> N
     server, hasty = filled._entered(), [open_workload({**one, "overrun_limit": "2 s"}) for one in loads]
     for load in hasty:
         load.prepare(filled.workspace)
+
+    def is_full() -> bool:
+        """Whether clients are refused: by a flag of the pool, which may come after that of the OSDs."""
+        told = server._tell("health")
+        return "full osd" in told and "pool(s) full" in told
+
     ratios = ("nearfull", "backfillfull", "full")
     for name, share in zip(ratios, ("0.001", "0.002", "0.003"), strict=True):
         server._tell("osd", f"set-{name}-ratio", share)
     try:
-        wait_until(lambda: "full osd" in server._tell("health"), 60.0)
+        wait_until(is_full, 60.0)
         for load in hasty:
             with pytest.raises(StageFailed, match=r"the cluster says HEALTH_ERR.* full osd\(s\)") as failed:
                 load.run(filled.workspace, PACE)
