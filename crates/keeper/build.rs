@@ -7,7 +7,8 @@ use std::{env, fs};
 
 use serde::Deserialize;
 
-const CATALOGUE: &str = "../../python/ascar/catalogues/linux.toml";
+// A link to the catalogue of the Python package, so that a source distribution of this crate has its content.
+const CATALOGUE: &str = "linux.toml";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import EnvironmentLacks, StudyError
+from ascar.extras import lacking
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -68,4 +69,6 @@ def load(group: str, name: str, key: str) -> Any:
     try:
         return found.load()
     except ImportError as error:
+        if (lack := lacking(error)) is not None:
+            raise EnvironmentLacks(f"{key} = {name!r}: {lack.message}") from error
         raise EnvironmentLacks(f"{key} = {name!r}: its package cannot be imported: {error}") from error

@@ -227,5 +227,5 @@ def test_without_jax_one_line_names_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
-    assert "extra 'drl'" in done.stderr
+    assert "pip install 'ascar[drl]'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -151,7 +151,7 @@ def test_a_stopped_keeper_is_given_up_at_the_deadline(state, monkeypatch):
 def test_without_a_binary_the_error_says_how_to_build_it(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match="build it with `make setup`"):
+    with pytest.raises(EnvironmentLacks, match="`pip install ascard` or `make setup` installs it"):
         Keeper("nothing").start()
 
 

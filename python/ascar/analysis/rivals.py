@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import fdtrc
 
-from ascar.errors import EnvironmentLacks
+from ascar.extras import importing_extra
 from ascar.importance import importance
 
 if TYPE_CHECKING:
@@ -117,9 +117,5 @@ def _forest(seed: int) -> Any:
 
 
 def _sklearn(module: str) -> Any:
-    try:
+    with importing_extra("rivals"):
         return importlib.import_module(module)
-    except ImportError as error:
-        raise EnvironmentLacks(
-            "scikit-learn: is not installed; install it with: pip install 'ascar[rivals]'"
-        ) from error

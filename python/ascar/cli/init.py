@@ -42,10 +42,13 @@ def init(
     from ascar.cli.file_output import write_new
     from ascar.cli.output import emit, people
     from ascar.results.tuning import InitResult
-    from ascar.starter.offline import study_text
-    from ascar.starter.online import online_study_text
 
-    text = online_study_text(target) if online else study_text(target)
+    if online:
+        from ascar.starter.online import online_study_text as text_of
+    else:
+        from ascar.starter.offline import study_text as text_of
+
+    text = text_of(target)
     path = out or Path(f"{target}.toml")
     if str(path) != "-":
         write_new(path, text, force=force)

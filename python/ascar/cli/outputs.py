@@ -31,7 +31,8 @@ class Outputs:
         force: replace that file.
 
     Raises:
-        InputError: a file is of a kind that cannot be written, or its directory does not exist.
+        InputError: a file is of a kind that cannot be written, its directory does not exist, or nothing is
+            installed that draws.
     """
 
     export: Path | None
@@ -45,10 +46,13 @@ class Outputs:
     def __post_init__(self) -> None:
         """Check the files before any work is done."""
         from ascar.cli.sheets import check_ending
+        from ascar.extras import require
 
         check_ending("--export", self.export)
         check_ending("--plot", self.plot, (".svg", ".png"))
         check_ending("--readings", self.readings, (".jsonl",))
+        if self.plot is not None:
+            require("matplotlib")
         if self.out is not None:
             from ascar.cli.file_output import check_new
 

@@ -12,6 +12,7 @@ import typer
 from ascar.cli.interrupts import Interrupted
 from ascar.cli.statuses import BAD_INPUT, FAILED, INTERRUPTED
 from ascar.errors import AscarError
+from ascar.extras import lacking
 
 if TYPE_CHECKING:
     from ascar.results.problem import Problem
@@ -38,6 +39,8 @@ def explain(error: BaseException) -> Problem:
             message = str(error) or "interrupted; everything was put back"
         case ImportError() if _is_interrupted(error):
             kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
+        case ImportError() if (lack := lacking(error)) is not None:
+            kind, message, status = type(lack).__name__, lack.message, lack.exit_status
         case typer.Abort():
             kind, message, status = "Interrupted", "interrupted; nothing was done", INTERRUPTED
         case _UsageError():

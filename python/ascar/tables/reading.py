@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from ascar.errors import AscarError, InputError
 from ascar.tables.parquet_size import MAGIC, parquet_bytes
 from ascar.tables.text_size import csv_bytes, is_packed
@@ -18,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
+    import polars as pl
+
 _PIECE_BYTES = 1 << 20
 # Polars panics where a damaged file contradicts itself.
-_DAMAGES = (OSError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,15 @@ class TableSource:
         Raises:
             AscarError: it cannot be read, or is more than the limits allow.
         """
+        import polars as pl  # only here: who reads no table needs not have it
+
+        damages = (
+            OSError,
+            ValueError,
+            OverflowError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        )
         try:
             with self._mapped() as whole:
                 parquet = self._is_parquet(whole)
@@ -75,7 +83,7 @@ class TableSource:
             else:
                 options: dict[str, Any] = {"infer_schema_length": None} if typed else {"infer_schema": False}
                 frame = pl.read_csv(source, columns=columns, glob=False, **options)
-        except _DAMAGES as problem:
+        except damages as problem:
             reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             raise self.refused(f"cannot be read: {reason}; it must be a CSV or Parquet file") from problem
         self._check_size(
@@ -113,6 +121,8 @@ class TableSource:
 
     def _csv_columns(self) -> int:
         """How many columns the first line names."""
+        import polars as pl
+
         source = BytesIO(self.content) if isinstance(self.content, bytes) else self.content
         return len(pl.scan_csv(source, infer_schema=False, glob=False).collect_schema())
 

@@ -11,18 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from ascar.errors import EnvironmentLacks
+from ascar.extras import importing_extra
 from ascar.learning import Network, Transitions, forward, targets
 from ascar.learning.network import initialized, views
 from ascar.learning.q_learning import errors, huber
 
-try:
+with importing_extra("drl"):
     import jax
     import jax.numpy as jnp
-except ModuleNotFoundError as error:  # pragma: no cover - tested in a process without it
-    raise EnvironmentLacks(
-        f"{error.name} is not installed: the classic learner needs it; install ascar with the extra 'drl'"
-    ) from error
 
 from ascar.capes.classic.descent import descend, first_moments
 

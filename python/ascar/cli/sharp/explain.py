@@ -51,7 +51,6 @@ def explain(
     the course of a stream under them (Li, figure 3.2).
     """
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.explain_plots import draw_rules, draw_stream
     from ascar.cli.sharp.files import read
     from ascar.cli.sim.options import check_plots
     from ascar.errors import InputError
@@ -71,6 +70,8 @@ def explain(
     explained = in_words(rules)
     drawn: list[Path] = []
     if plot is not None:
+        from ascar.cli.sharp.explain_plots import draw_rules, draw_stream
+
         name = "rules" if str(file) == "-" else file.stem
         drawn.append(draw_rules(rules, plot / f"{name}-rules.{plot_format}"))
         if outcome is not None:

@@ -40,14 +40,18 @@ def check_plots(directory: Path | None, ending: str) -> None:
     """Refuse plots that cannot be written, before any work is done.
 
     Raises:
-        InputError: the format is unknown, or the folder is a file.
+        InputError: the format is unknown, the folder is a file, or nothing is installed that draws.
     """
     from ascar.errors import InputError
+    from ascar.extras import require
 
     if ending not in ("svg", "png"):
         raise InputError(f"--plot-format = {ending!r}: must be svg or png")
-    if directory is not None and directory.exists() and not directory.is_dir():
+    if directory is None:
+        return
+    if directory.exists() and not directory.is_dir():
         raise InputError(f"--plots = {str(directory)!r}: is a file; name a folder")
+    require("matplotlib")
 
 
 def numbers(key: str, text: str) -> tuple[float, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
     DurationOrNone,
@@ -19,6 +21,9 @@ from ascar.cli.options import (
     Threads,
     Window,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXAMPLES = examples(
     "ascar sim run random-write                          a scenario that comes with ascar",
@@ -56,7 +61,6 @@ def run(
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import located
     from ascar.cli.sim.options import check_plots, scenario_of
-    from ascar.cli.sim.plots import draw_run
     from ascar.cli.sim.progress import showing
     from ascar.cli.sim.result import print_run, result_of
     from ascar.simulation import run_many, seeded, with_control, with_rules
@@ -72,7 +76,11 @@ def run(
     with showing(quiet=quiet) as listener:
         outcomes = run_many(seeded(wanted, seeds), threads=threads, listener=listener)
     wall_s = time.perf_counter() - begun_s
-    drawn = [] if plot is None else draw_run(wanted, outcomes, plot, plot_format)
+    drawn: list[Path] = []
+    if plot is not None:
+        from ascar.cli.sim.plots import draw_run
+
+        drawn = draw_run(wanted, outcomes, plot, plot_format)
     if json:
         emit("sim-run", result_of(wanted, outcomes, wall_s, drawn))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from ascar.cli.options import (
     Threads,
     Windows,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXAMPLES = examples(
     "ascar sim sweep random-write",
@@ -56,7 +59,6 @@ def sweep(
 
     from ascar.cli.output import emit, people
     from ascar.cli.sim.options import check_plots, numbers, scenario_of
-    from ascar.cli.sim.plots import draw_sweep
     from ascar.cli.sim.progress import showing
     from ascar.cli.sim.swept import print_sweep, result_of
     from ascar.simulation import Grid, Swept
@@ -71,7 +73,11 @@ def sweep(
         with showing(quiet=quiet, what=one.name) as listener:
             found.append(sweep_grid(one, grid, threads=threads, listener=listener))
     wall_s = time.perf_counter() - begun_s
-    drawn = [] if plot is None else draw_sweep(found, figure, plot, plot_format)
+    drawn: list[Path] = []
+    if plot is not None:
+        from ascar.cli.sim.plots import draw_sweep
+
+        drawn = draw_sweep(found, figure, plot, plot_format)
     if json:
         emit("sim-sweep", result_of(found, grid, wall_s, drawn))
     else:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from ascar.errors import InputError
 from ascar.pilot.sources.recorded import RecordedSeries, number, pick, readings
 from ascar.tables import is_packed
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -40,6 +39,8 @@ def text_frame(path: Path, **options: Any) -> pl.DataFrame:
     Raises:
         InputError: it is no such file.
     """
+    import polars as pl  # only here: who reads no such file needs not have it
+
     with path.open("rb") as file:
         if is_packed(file.read(4)):
             raise InputError(f"{str(path)!r}: is compressed; unpack it first")
@@ -63,6 +64,8 @@ def numbers_of(path: Path, cells: pl.Series, first_line: int) -> NDArray[np.floa
     Raises:
         InputError: a cell is not a finite number; names its line.
     """
+    import polars as pl
+
     parsed = cells.str.strip_chars().cast(pl.Float64, strict=False)
     bad = (~parsed.is_finite().fill_null(value=False)).arg_true()
     if len(bad):
@@ -72,4 +75,6 @@ def numbers_of(path: Path, cells: pl.Series, first_line: int) -> NDArray[np.floa
 
 
 def _is_number(cells: pl.Series) -> bool:
+    import polars as pl
+
     return len(cells) > 0 and cells.str.strip_chars().cast(pl.Float64, strict=False)[0] is not None

@@ -1,0 +1,193 @@
+"""Installs: what people download, what it takes on the disk, how soon it answers; beside that of others.
+
+    python -m benchmarks.installs --budget 40min        (root, debootstrap, a network)
+
+Each is installed into a fresh Debian with Python and pip, from files that are downloaded before, so that the
+network's speed does not count. ascar is that of this checkout; `make wheels` builds it. The answer's time is
+the median of ten runs after a first one, beyond that of `true`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from .harness import Benchmark, Piece, build, called, table
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ROOT = Path(__file__).resolve().parents[1]
+WHEELS = ROOT / "build/wheels"
+BASE = Path("/var/tmp/ascar-installs-base")
+MEASURED_RUNS = 10
+_MB = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Install:
+    """Something that people install.
+
+    Attributes:
+        packages: of PyPI, or of Debian.
+        answers: a command that answers at once, to time.
+        debian: whether the packages are Debian's.
+    """
+
+    packages: tuple[str, ...]
+    answers: str
+    debian: bool = False
+
+
+INSTALLS = {
+    "ascar": Install(("ascar",), "ascar --help"),
+    "ascar, to use as a module": Install(("ascar",), "python3 -c 'import ascar'"),
+    "ascar[explore]": Install(("ascar[explore]",), "ascar --help"),
+    "ascar[online]": Install(("ascar[online]",), "ascar --help"),
+    "ascar[drl]": Install(("ascar[drl]",), "ascar --help"),
+    "ascar[gym]": Install(("ascar[gym]",), "ascar --help"),
+    "ascar[rivals]": Install(("ascar[rivals]",), "ascar --help"),
+    "ascard alone": Install(("ascard",), "ascard --version"),
+    "Optuna": Install(("optuna",), "optuna --help"),
+    "MLOS": Install(("mlos-core",), "python3 -c 'import mlos_core'"),
+    "SMAC3": Install(("smac",), "python3 -c 'import smac'"),  # builds pyrfr, which takes a compiler
+    "TuneD": Install(("tuned",), "tuned-adm --help", debian=True),
+}
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    given = Benchmark.parser(__doc__ or "", "40min").parse_args()
+    benchmark = Benchmark.of(given, build(*sorted(WHEELS.glob("*.whl"))))
+    found = benchmark.run([Piece(name, partial(_measured, one)) for name, one in INSTALLS.items()])
+    rows = [
+        (
+            name,
+            f"{one['download_mb']:.1f}",
+            f"{one['installed_mb']:.0f}",
+            str(one["packages"]),
+            f"{one['install_s']:.1f}",
+            f"{one['answers_s']:.3f}",
+        )
+        for name, one in found.items()
+    ]
+    table(("install", "download, MB", "on disk, MB", "packages", "install, s", "answers in, s"), rows)
+
+
+def _measured(install: Install) -> dict[str, Any]:
+    with _fresh() as place:
+        before = _bytes(place)
+        found = (_by_apt if install.debian else _by_pip)(place, install)
+        shutil.rmtree(place / "files", ignore_errors=True)
+        installed_mb = (_bytes(place) - before) / _MB
+        answers_s = _median_s(place, install.answers) - _median_s(place, "true")
+    return {**found, "installed_mb": installed_mb, "answers_s": answers_s}
+
+
+def _median_s(place: Path, command: str) -> float:
+    """Seconds of a command, the first run left out."""
+    times: list[float] = []
+    for _ in range(MEASURED_RUNS + 1):
+        begun_s = time.perf_counter()
+        _inside(place, "sh", "-ec", f"{command} >/dev/null")
+        times.append(time.perf_counter() - begun_s)
+    return statistics.median(times[1:])
+
+
+def _by_pip(place: Path, install: Install) -> dict[str, Any]:
+    if not list(WHEELS.glob("ascar-*.whl")):
+        raise RuntimeError("build/wheels has no wheel of ascar: make wheels")
+    shutil.copytree(WHEELS, place / "wheels")
+    pip = ("python3", "-m", "pip")
+    _inside(place, *pip, "download", "--quiet", "-d", "/files", *_files(install.packages))
+    shutil.rmtree(place / "wheels")
+    files = list((place / "files").iterdir())
+    begun_s = time.perf_counter()
+    options = ("--quiet", "--no-cache-dir", "--break-system-packages", "--no-index", "-f", "/files")
+    _inside(place, *pip, "install", *options, *install.packages)
+    return {
+        "install_s": time.perf_counter() - begun_s,
+        "download_mb": sum(file.stat().st_size for file in files) / _MB,
+        "packages": len(files),
+    }
+
+
+def _files(packages: tuple[str, ...]) -> list[str]:
+    """What pip is given: ours by their files, whatever an index has of the same name."""
+    ours = {name: next(WHEELS.glob(f"{name}-*.whl")).name for name in ("ascar", "ascard")}
+    found: list[str] = []
+    for package in packages:
+        name, bracket, extra = package.partition("[")
+        found.append(f"/wheels/{ours[name]}{bracket}{extra}" if name in ours else package)
+        if name == "ascar":
+            found.append(f"/wheels/{ours['ascard']}")
+    return found
+
+
+def _by_apt(place: Path, install: Install) -> dict[str, Any]:
+    apt = ("apt-get", "-qq", "-y", "--no-install-recommends")
+    _inside(place, "apt-get", "-qq", "update")
+    _inside(place, *apt, "--download-only", "install", *install.packages)
+    files = list((place / "var/cache/apt/archives").glob("*.deb"))
+    found = {"download_mb": sum(file.stat().st_size for file in files) / _MB, "packages": len(files)}
+    begun_s = time.perf_counter()
+    _inside(place, *apt, "install", *install.packages)
+    found["install_s"] = time.perf_counter() - begun_s
+    _inside(place, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
+    return found
+
+
+@contextmanager
+def _fresh() -> Generator[Path]:
+    """A copy of a fresh Debian."""
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        raise RuntimeError("needs root and debootstrap")
+    if not (BASE / "ready").exists():
+        shutil.rmtree(BASE, ignore_errors=True)
+        include = "--include=python3,python3-pip,ca-certificates"
+        called("debootstrap", "--variant=minbase", include, "bookworm", BASE)
+        certificates = Path("etc/ssl/certs/ca-certificates.crt")
+        shutil.copy(Path("/", certificates), BASE / certificates)
+        shutil.copy("/etc/resolv.conf", BASE / "etc/resolv.conf")
+        _inside(BASE, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
+        (BASE / "ready").touch()
+    place = Path(mkdtemp(prefix="ascar-install-", dir="/var/tmp"))
+    try:
+        called("cp", "-a", "--reflink=auto", f"{BASE}/.", place)
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _inside(place: Path, *words: str) -> None:
+    """Run a program in it, in namespaces of its own."""
+    prepare = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
+    kept = {name: value for name, value in os.environ.items() if name in {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}}
+    path = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    done = subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "sh", "-ec", prepare, place, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**kept, "PATH": path, "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"},
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()[-300:]}")
+
+
+def _bytes(place: Path) -> int:
+    return int(json.loads(called("du", "-sxb", place).split()[0]))
+
+
+if __name__ == "__main__":
+    main()
