@@ -71,5 +71,5 @@ def _keeper(kinds: tuple[str, ...]) -> Need:
         found = str(find_ascard())
     except EnvironmentLacks:
         found = None
-    remedy = "run `make setup`: it builds ascard and puts it beside ascar"
+    remedy = "`pip install ascard` or `make setup` puts it beside ascar"
     return Need("ascard", "the keeper: changes the machine, puts it back", found, kinds, remedy=remedy)
