@@ -9,11 +9,8 @@ the median of ten runs after a first one, beyond that of `true`.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import statistics
-import subprocess
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from .fresh_debian import make_debian, run_inside
 from .harness import Benchmark, Piece, build, called, table
 
 if TYPE_CHECKING:
@@ -150,15 +148,9 @@ def _by_apt(place: Path, install: Install) -> dict[str, Any]:
 @contextmanager
 def _fresh() -> Generator[Path]:
     """A copy of a fresh Debian."""
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        raise RuntimeError("needs root and debootstrap")
     if not (BASE / "ready").exists():
         shutil.rmtree(BASE, ignore_errors=True)
-        include = "--include=python3,python3-pip,ca-certificates"
-        called("debootstrap", "--variant=minbase", include, "bookworm", BASE)
-        certificates = Path("etc/ssl/certs/ca-certificates.crt")
-        shutil.copy(Path("/", certificates), BASE / certificates)
-        shutil.copy("/etc/resolv.conf", BASE / "etc/resolv.conf")
+        make_debian(BASE)
         _inside(BASE, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
         (BASE / "ready").touch()
     place = Path(mkdtemp(prefix="ascar-install-", dir="/var/tmp"))
@@ -170,23 +162,14 @@ def _fresh() -> Generator[Path]:
 
 
 def _inside(place: Path, *words: str) -> None:
-    """Run a program in it, in namespaces of its own."""
-    prepare = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
-    kept = {name: value for name, value in os.environ.items() if name in {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}}
-    path = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    done = subprocess.run(
-        ["unshare", "--mount", "--pid", "--fork", "sh", "-ec", prepare, place, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**kept, "PATH": path, "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"},
-    )
+    """Run a program in it that must succeed."""
+    done = run_inside(place, *words, timeout_s=900.0)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(words)}: {(done.stderr or done.stdout).strip()[-300:]}")
 
 
 def _bytes(place: Path) -> int:
-    return int(json.loads(called("du", "-sxb", place).split()[0]))
+    return int(called("du", "-sxb", place).split()[0])
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ascar.application import kept_by, owner_of, prepared
 from ascar.errors import AscarError, InputError, Refused, WorkError
 from ascar.expression import parse
 from ascar.render import clock
-from ascar.systems import open_target
+from ascar.systems import open_target, system_of
 from ascar.systems.asking import apply_checked
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.existing.guard import limits_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CANARY_MIN_S, CANARY_MAX_S = 1.0, 86_400.0
 """The least and the longest time for which each server is watched: a second, a day."""
 
-_LOOK_S, _ANSWER_S = 0.2, 2.0
+_LOOK_S, _ANSWER_S = 1.0, 2.0  # a guard puts back by itself, between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,10 @@ class Canary:
             InputError: a server is named twice, has no limit, or one that cannot be watched.
             Refused: a rule or a window of its `[guard]` forbids the change.
         """
+        if not all(issubclass(system_of(one.target), ExistingTarget) for one in self.servers):
+            raise InputError(
+                "--canary: watches servers that people use; name their study files with --server"
+            )
         changed = [one for one in self.servers if one.placement.settings]
         twice = [name for name, times in Counter(one.name for one in changed).items() if times > 1]
         if twice:
@@ -149,11 +153,7 @@ class Canary:
             raise WorkError(f"{reason.message}; {failure.message}") from failure
 
     def _guarded(self, server: GuardedServer) -> _Opened:
-        system = open_target(server.target)
-        if not isinstance(system, ExistingTarget):
-            raise InputError(
-                "--canary: watches servers that people use; name their study files with --server"
-            )
+        system = cast("ExistingTarget[Any, Any]", open_target(server.target))
         opened = _Opened(server, system)
         with opened.named():
             _check_watchable(server.guard, system.watched, self.watch_s)

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,6 +42,7 @@ metric = "throughput_ops_per_s"
 minimum = 1
 window_ticks = 5
 """
+wait_for = partial(LiveRedis.wait_for, limit_s=60.0)
 WANTED = {"hz": 100, "hash_max_listpack_entries": 1024}
 
 
@@ -82,18 +83,11 @@ class Fleet:
 
     def comes_back(self) -> None:
         """See that everything is as before, without anybody's help."""
-        becomes(lambda: self.state() == self.before[: len(self.state())])
+        wait_for(lambda: self.state() == self.before[: len(self.state())])
 
 
 def alive(server: LiveRedis) -> bool:
     return server.socket.exists()
-
-
-def becomes(condition: Callable[[], bool], limit_s: float = 60.0) -> None:
-    end_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end_s, "waited in vain"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +132,7 @@ def test_all_servers_have_it_while_limits_hold_and_restore_puts_all_back(ascar: 
 
 def test_the_second_server_waits_until_the_first_was_watched(fleet: Fleet) -> None:
     with fleet.applying("--canary", "5 s") as process:
-        becomes(lambda: fleet.has(0))
+        wait_for(lambda: fleet.has(0))
         assert not fleet.has(1)
         assert process.wait(60) == 0
     assert fleet.has(1)
@@ -190,7 +184,7 @@ def test_a_limit_that_the_first_breaks_leaves_the_second_untouched(ascar: Any, f
 @pytest.mark.parametrize("second", [False, True])
 def test_who_is_stopped_leaves_no_server_changed(fleet: Fleet, number: signal.Signals, second: bool) -> None:
     with fleet.applying("--canary", "1 s" if second else "60 s") as process:
-        becomes(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
+        wait_for(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
         process.send_signal(number)
         process.wait(60)
     if process.returncode == 0:
@@ -221,13 +215,13 @@ def test_a_server_that_dies_has_the_others_put_back(fleet: Fleet, tmp_path: Path
         first = fleet.servers[0]
         two = Fleet((third, first) if set_before else (first, third), tmp_path, fleet.run)
         with two.applying("--canary", "1 s" if set_before else "60 s") as process:
-            becomes(lambda: two.has(1) if set_before else two.has(0))
+            wait_for(lambda: two.has(1) if set_before else two.has(0))
             third.stop()
             third.socket.unlink(missing_ok=True)
             _, told = process.communicate(timeout=90)
         assert process.returncode == 1, told
         assert f"server {third.name}: " in told
-        becomes(lambda: first.get("hz") == fleet.before[0]["hz"])
+        wait_for(lambda: first.get("hz") == fleet.before[0]["hz"])
 
 
 def test_a_limit_that_nobody_could_judge_does_not_hold(ascar: Any, fleet: Fleet, tmp_path: Path) -> None:

@@ -3,68 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.fresh_debian import make_debian, run_inside
 
 from elf_file import Elf, faults
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 GLIBC_OF_DEBIAN = (2, 36)
-
-
-class Chroot:
-    """A fresh Debian in a directory, with namespaces of its own."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-
-    def run(self, *words: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run a program in it."""
-        prepare = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec chroot "$0" "$@"'
-        passed = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-        passed.pop("PIP_FIND_LINKS", None)
-        return subprocess.run(
-            ["unshare", "--mount", "--pid", "--fork", "sh", "-ec", prepare, self.place, *words],
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-            env={**passed, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
-        )
-
-
-@contextmanager
-def fresh_debian() -> Generator[Chroot]:
-    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
-    try:
-        words = ["debootstrap", "--variant=minbase", "--include=python3,python3-pip,ca-certificates"]
-        try:
-            made = subprocess.run(
-                [*words, "bookworm", str(place)], capture_output=True, text=True, check=False, timeout=1000
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip("debootstrap: took longer than 1000 s")
-        if made.returncode != 0:
-            pytest.skip(f"debootstrap: {(made.stdout + made.stderr).strip().splitlines()[-1:]}")
-        certificates = Path("etc/ssl/certs/ca-certificates.crt")
-        shutil.copy(Path("/", certificates), place / certificates)
-        shutil.copy("/etc/resolv.conf", place / "etc/resolv.conf")
-        yield Chroot(place)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +39,20 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def debian(wheels: Path) -> Iterator[Chroot]:
-    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        pytest.skip("needs root and debootstrap")
-    with fresh_debian() as chroot:
-        if newest_glibc(wheels, chroot.place / "unpacked") > GLIBC_OF_DEBIAN:
-            pytest.skip(
-                "this machine's C library is newer than that of Debian 12; `make wheels` makes wheels for it"
-            )
-        shutil.copytree(wheels, chroot.place / "wheels")
-        yield chroot
+def debian(wheels: Path) -> Iterator[Path]:
+    """A fresh Debian, with the wheels in it."""
+    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
+    try:
+        try:
+            make_debian(place)
+        except RuntimeError as error:
+            pytest.skip(str(error))
+        if newest_glibc(wheels, place / "unpacked") > GLIBC_OF_DEBIAN:
+            pytest.skip("the C library is newer than Debian 12's; `make wheels` makes wheels for it")
+        shutil.copytree(wheels, place / "wheels")
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def programs_of(wheels: Path, folder: Path) -> list[Path]:
@@ -138,19 +99,19 @@ def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(tmp_
         assert content.read() == (ROOT / "python/ascar/catalogues/linux.toml").read_bytes()
 
 
-def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Chroot) -> None:
-    assert debian.run("sh", "-c", "command -v cc gcc rustc").returncode != 0
+def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Path) -> None:
+    assert run_inside(debian, "sh", "-c", "command -v cc gcc rustc").returncode != 0
     # By their paths: whatever an index has of the same name is not meant.
-    files = [f"/wheels/{file.name}" for file in (debian.place / "wheels").glob("*.whl")]
+    files = [f"/wheels/{file.name}" for file in (debian / "wheels").glob("*.whl")]
     words = ["python3", "-m", "pip", "install", "--quiet", "--break-system-packages"]
-    done = debian.run(*words, *files, timeout_s=900)
+    done = run_inside(debian, *words, *files, timeout_s=900.0)
     assert done.returncode == 0, done.stderr
-    assert "ascar" in debian.run("ascar", "--help").stdout
-    assert debian.run("ascard", "--version").returncode == 0
-    begun = debian.run(
-        "sh", "-ec", "cd /root && ascar init sqlite --out study.toml && ascar check study.toml"
+    assert "ascar" in run_inside(debian, "ascar", "--help").stdout
+    assert run_inside(debian, "ascard", "--version").returncode == 0
+    begun = run_inside(
+        debian, "sh", "-ec", "cd /root && ascar init sqlite --out study.toml && ascar check study.toml"
     )
     assert begun.returncode == 0, begun.stderr
-    told = debian.run("sh", "-c", "cd /root && ascar tune study.toml --budget 30s --json", timeout_s=300)
+    told = run_inside(debian, "sh", "-c", "cd /root && ascar tune study.toml --budget 30s --json")
     assert told.returncode in {0, 3}, told.stderr
     assert json.loads(told.stdout)["verdict"]["kind"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.epilog import examples
@@ -23,7 +22,7 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -74,17 +73,19 @@ def apply(
     them back. --confirm then waits for a person.
     """
     from ascar.application import carry_out, planned
-    from ascar.canary import Canary, GuardedServer
+    from ascar.canary import CANARY_MAX_S, CANARY_MIN_S, Canary, GuardedServer
     from ascar.cli.output import emit, people
+    from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
     from ascar.cli.studies import configuration_of, find_run
     from ascar.history import History
     from ascar.results.machine import ApplyResult
     from ascar.systems import Placement
+    from ascar.systems.confirmation import CONFIRM_MAX_S, CONFIRM_MIN_S
     from ascar.systems.keeper import Hold
     from ascar.systems.place import Place
 
-    confirm_s = None if confirm is None else _confirm_s(confirm)
-    canary_s = None if canary is None else _canary_s(canary)
+    confirm_s = _seconds("--confirm", confirm, (CONFIRM_MIN_S, CONFIRM_MAX_S), "from 1 s to 7 d")
+    canary_s = _seconds("--canary", canary, (CANARY_MIN_S, CANARY_MAX_S), "from 1 s to 24 h")
     place = Place.named(device, mountpoint)
     with History.existing() as history:
         found = find_run(history, run)
@@ -97,7 +98,7 @@ def apply(
             if dry_run:
                 turns.check()
             else:
-                with _progress(quiet=quiet or json) as show:
+                with progress_line(_standing, first_s=AFTER_TWO_SECONDS, quiet=quiet or json) as show:
                     turns.carry_out(show)
         elif not dry_run:
             carry_out(found, servers[0].target, chosen, placement, confirm_s)
@@ -143,13 +144,10 @@ def _tables(
         raise InputError(
             f"--allow-live: is given {len(names)} times for {count(servers, 'server')}; give it once for each"
         )
-    tables = [
+    return [
         target_tables(run, file, name)
         for file, name in zip(files or (None,), names or [None] * servers, strict=True)
     ]
-    if canary is not None and any(table.get("server") != "existing" for table, _ in tables):
-        raise InputError("--canary: watches servers that people use; name their study files with --server")
-    return tables
 
 
 def _print(console: Console, placement: Placement, *, dry_run: bool) -> None:
@@ -168,38 +166,22 @@ def _print(console: Console, placement: Placement, *, dry_run: bool) -> None:
             console.print(f"  {command}", soft_wrap=True, markup=False)
 
 
-def _confirm_s(text: str) -> float:
-    from ascar.errors import InputError
-    from ascar.study import duration
-    from ascar.systems.confirmation import CONFIRM_MAX_S, CONFIRM_MIN_S
-
-    seconds = duration("--confirm", text)
-    if not CONFIRM_MIN_S <= seconds <= CONFIRM_MAX_S:
-        raise InputError(f"--confirm = {text!r}: must be from 1 s to 7 d")
-    return seconds
-
-
-def _canary_s(text: str) -> float:
-    from ascar.canary import CANARY_MAX_S, CANARY_MIN_S
+def _seconds(option: str, text: str | None, limits_s: tuple[float, float], allowed: str) -> float | None:
     from ascar.errors import InputError
     from ascar.study import duration
 
-    seconds = duration("--canary", text)
-    if not CANARY_MIN_S <= seconds <= CANARY_MAX_S:
-        raise InputError(f"--canary = {text!r}: must be from 1 s to 24 h")
+    if text is None:
+        return None
+    seconds, (least_s, most_s) = duration(option, text), limits_s
+    if not least_s <= seconds <= most_s:
+        raise InputError(f"{option} = {text!r}: must be {allowed}")
     return seconds
 
 
-@contextmanager
-def _progress(*, quiet: bool) -> Generator[Callable[[CanaryStanding], None]]:
-    from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
+def _standing(now: CanaryStanding) -> str:
     from ascar.render import clock
 
-    def words(now: CanaryStanding) -> str:
-        return f"{now.name}: its limits hold; {now.number} of {now.servers}, {clock(now.left_s)} left"
-
-    with progress_line(words, first_s=AFTER_TWO_SECONDS, quiet=quiet) as show:
-        yield show
+    return f"{now.name}: its limits hold; {now.number} of {now.servers}, {clock(now.left_s)} left"
 
 
 def _stays(run_id: int, until_unix_s: int | None) -> str:

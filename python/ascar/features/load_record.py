@@ -24,17 +24,6 @@ OPERATIONS = {
     "openfile": TraceOperation.OPEN,
     "closefile": TraceOperation.CLOSE,
 }
-_COLUMNS = {
-    "time_s": "Float64",
-    "thread": "Int64",
-    "flowop": "String",
-    "type": "String",
-    "file": "String",
-    "offset": "Int64",
-    "bytes": "Int64",
-    "latency_us": "Float64",
-}
-"""The columns, with their types in Polars."""
 
 
 def parse_load_record(content: bytes) -> Trace:
@@ -47,13 +36,22 @@ def parse_load_record(content: bytes) -> Trace:
         raise InputError("not a record of `ascard load --record`: is compressed; unpack it first")
     import polars as pl  # only here: who reads no record needs not have it
 
-    schema = {name: getattr(pl, kind) for name, kind in _COLUMNS.items()}
+    schema = {
+        "time_s": pl.Float64,
+        "thread": pl.Int64,
+        "flowop": pl.String,
+        "type": pl.String,
+        "file": pl.String,
+        "offset": pl.Int64,
+        "bytes": pl.Int64,
+        "latency_us": pl.Float64,
+    }
     try:
         frame = pl.read_csv(io.BytesIO(content), schema=schema, null_values=[])
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise InputError(f"not a record of `ascard load --record`: {str(error).splitlines()[0]}") from error
     header = content[:200].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    if header != ",".join(_COLUMNS) or frame.is_empty() or frame.null_count().sum_horizontal().item() > 0:
+    if header != ",".join(schema) or frame.is_empty() or frame.null_count().sum_horizontal().item() > 0:
         raise InputError(
             f"not a record of `ascard load --record`: it begins with {header[:80]!r}, or is empty"
         )

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 _PIECE_BYTES = 1 << 20
-# Polars panics where a damaged file contradicts itself.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,7 @@ class TableSource:
         """
         import polars as pl  # only here: who reads no table needs not have it
 
+        # Polars panics where a damaged file contradicts itself.
         damages = (
             OSError,
             ValueError,
