@@ -231,7 +231,7 @@ fn put_back(
         Err(fault) => return Err(fault),
     };
     let draft = draft_of(&place)?;
-    if draft.present().is_some() {
+    if draft.present()?.is_some() {
         draft.remove()?;
     }
     let present = present(&place)?;

@@ -172,15 +172,15 @@ fn named(journal: &mut Journal, place: Place, file: File) -> Result<Image> {
 /// Removes a file of ours unless another one has taken its name. Returns what is left of it: giving its blocks
 /// back may take seconds, and happens when that is dropped.
 pub fn remove(path: &Path, expected: &FileId, rebooted: bool) -> Result<Option<File>> {
-    match Place::open(path) {
-        Ok(place) => remove_at(&place, expected, rebooted),
-        Err(_) => Ok(None),
+    match Place::find(path)? {
+        Some(place) => remove_at(&place, expected, rebooted),
+        None => Ok(None),
     }
 }
 
 /// The same in a directory that is held.
 pub fn remove_at(place: &Place, expected: &FileId, rebooted: bool) -> Result<Option<File>> {
-    match place.present() {
+    match place.present()? {
         Some(file)
             if FileId::of(&file.metadata().doing("look at a file")?).is(expected, rebooted) =>
         {

@@ -50,6 +50,24 @@ impl Place {
         })
     }
 
+    /// The place of a path that was opened before; None where its directory is gone, or is no longer the one that it was
+    /// (a link is in its place). Whoever cannot look does not know.
+    ///
+    /// # Errors
+    /// Its directory cannot be opened for another reason.
+    pub fn find(path: &Path) -> Result<Option<Self>> {
+        let directory = path.parent().unwrap_or(path);
+        match open_directory(directory) {
+            Err(error) if is_gone(error) => Ok(None),
+            Err(error) => Err(Fault::failed(format!(
+                "cannot open {}: {}",
+                directory.display(),
+                std::io::Error::from(error)
+            ))),
+            Ok(_) => Self::open(path).map(Some),
+        }
+    }
+
     /// Another name in the same directory: this one with something before and after it.
     pub fn beside(&self, before: &str, after: &str) -> Result<Self> {
         let mut name = OsString::from(before);
@@ -165,9 +183,17 @@ impl Place {
     }
 
     /// The file of this name, if there is one, without following a link or waiting for anything.
-    pub fn present(&self) -> Option<File> {
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn present(&self) -> Result<Option<File>> {
         let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW;
-        self.open_beneath(&self.name, flags, Mode::empty()).ok()
+        match self.open_beneath(&self.name, flags, Mode::empty()) {
+            Err(error) if is_gone(error) => Ok(None),
+            opened => opened
+                .map(Some)
+                .doing(format!("look at {}", self.path.display())),
+        }
     }
 
     /// A new, empty file of this name that only its owner may read or write.
@@ -196,6 +222,11 @@ impl Place {
         let how = beneath(flags).mode(mode);
         openat2(&self.directory, name, how).map(File::from)
     }
+}
+
+/// Whether what a path named is there no longer, or something else is.
+fn is_gone(error: Errno) -> bool {
+    matches!(error, Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP)
 }
 
 fn beneath(flags: OFlag) -> OpenHow {
@@ -236,4 +267,27 @@ pub fn check_roots_alone(path: &Path, is_own: impl Fn(&Metadata) -> bool) -> Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_gone_is_no_failure_but_one_that_cannot_be_opened_is() {
+        let folder = std::env::temp_dir().join(format!("ascar-place-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(&folder, folder.join("link")).unwrap();
+        for gone in ["none/image", "file/image", "link/image"] {
+            assert!(Place::find(&folder.join(gone)).unwrap().is_none(), "{gone}");
+        }
+        let long = folder.join("x".repeat(300)).join("image");
+        let fault = Place::find(&long).err().unwrap();
+        assert!(fault.message.contains("cannot open"), "{}", fault.message);
+        let place = Place::find(&folder.join("file")).unwrap().unwrap();
+        assert!(place.present().unwrap().is_some());
+        std::fs::remove_dir_all(folder).unwrap();
+        assert!(place.present().unwrap().is_none());
+    }
 }
