@@ -36,6 +36,14 @@ def test_a_directory_without_a_device_has_none():
     assert block_device(0, 0) is None
 
 
+def test_a_device_that_a_container_hides_is_none(monkeypatch):
+    def hidden(*_, **__):
+        raise PermissionError(13, "Permission denied", "/sys/dev/block/254:0")
+
+    monkeypatch.setattr(Path, "resolve", hidden)
+    assert backing_of(Path("/")) is None
+
+
 def test_programs_are_found_where_administrators_have_them(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find_program("mke2fs") is None or "/sbin/" in str(find_program("mke2fs"))

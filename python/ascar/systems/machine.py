@@ -78,9 +78,11 @@ def backing_of(path: Path) -> str | None:
 
 
 def block_device(major: int, minor: int) -> str | None:
-    """A block device's kernel name; None where there is none of that number."""
-    link = Path(f"/sys/dev/block/{major}:{minor}")
-    return link.resolve().name if link.exists() else None
+    """A block device's kernel name; None where there is none of that number, or a container hides them."""
+    try:
+        return Path(f"/sys/dev/block/{major}:{minor}").resolve(strict=True).name
+    except OSError:
+        return None
 
 
 def disk_of(device: str) -> str:
