@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::{Fault, Link, ParameterState, limits};
+use ascar_service::ServiceManager;
 use ascar_wire::{Encoder, Frame};
 use serde_json::{Value, json};
 
@@ -54,6 +55,7 @@ pub struct Session {
     retry_at: Instant,
     last_error: String,
     wants_hello: bool,
+    manager: ServiceManager,
     stopped: fn() -> bool,
 }
 
@@ -90,6 +92,7 @@ impl Session {
             last_error: String::new(),
             wants_hello: true,
             config,
+            manager: ServiceManager::of_this_process(),
             stopped,
         })
     }
@@ -101,13 +104,15 @@ impl Session {
     pub fn run(&mut self) -> Result<(), Fault> {
         let mut last = None;
         let mut count = 0_u32;
+        self.manager.ready();
         while !(self.stopped)() {
             let due = self.clock.next(last);
             while Instant::now() < due.at && !(self.stopped)() {
+                self.manager.works();
                 let until = if self.worker.is_busy() {
                     due.at.min(Instant::now() + LOOK_EVERY)
                 } else {
-                    due.at
+                    self.manager.next_by(due.at)
                 };
                 self.listen(until);
                 self.hear_worker()?;
@@ -122,6 +127,7 @@ impl Session {
                 footprint::give_back_start_up();
             }
         }
+        self.manager.ending();
         self.end()
     }
 
@@ -201,6 +207,7 @@ impl Session {
                 self.link = Some(link);
                 self.pause = PAUSE_MIN;
                 self.last_error.clear();
+                self.manager.status("connected");
                 self.wants_hello = true;
                 self.encoder.start_anew();
             }
@@ -212,6 +219,7 @@ impl Session {
         // Once, not every second.
         if self.last_error != fault.0 {
             LOG.line(format_args!("{fault}"));
+            self.manager.status(&fault.0);
             self.last_error.clone_from(&fault.0);
         }
         self.link = None;

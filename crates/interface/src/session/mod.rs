@@ -17,6 +17,7 @@ use ascar_guard::{ServiceLevel, Violation};
 use ascar_messaging::options::check_name;
 use ascar_messaging::waiting::wait;
 use ascar_messaging::{Fault, Message, limits};
+use ascar_service::ServiceManager;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -144,6 +145,7 @@ pub struct Session {
     /// What a new start must know is not all on disk yet.
     unsaved: bool,
     saved_at: Instant,
+    manager: ServiceManager,
     stopped: fn() -> bool,
 }
 
@@ -212,6 +214,7 @@ impl Session {
             unsaved: false,
             saved_at: now,
             config,
+            manager: ServiceManager::of_this_process(),
             stopped,
         };
         session.recall(&found);
@@ -223,7 +226,9 @@ impl Session {
     /// # Errors
     /// Never by itself: what goes wrong is said and lived with.
     pub fn run(&mut self) -> Result<(), Fault> {
+        self.manager.ready();
         while !(self.stopped)() {
+            self.manager.works();
             self.connect();
             let oldest = self.ticks.oldest(self.tick());
             let grace = Duration::from_secs_f64(self.config.grace_s);
@@ -233,6 +238,7 @@ impl Session {
             self.close_ticks();
             self.beat();
         }
+        self.manager.ending();
         if self.unsaved {
             self.remember();
         }
