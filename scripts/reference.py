@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import ascard_schemas
+import module_page
 import msgspec
 import python_page
 import scenario_page
@@ -335,6 +336,7 @@ def pages() -> dict[Path, str]:
         DIRECTORY / "spaces.md": spaces_page(),
         DIRECTORY / "errors.md": errors_page(),
         DIRECTORY / "python.md": NOTE + python_page.page(),
+        DIRECTORY / "modules.md": NOTE + module_page.page(DIRECTORY.parents[1], _table),
         scenario_page.STUB: scenario_page.stub(),
     }
     return made | ascard_schemas.pages()

@@ -1,4 +1,4 @@
-"""Runs of configurations that were measured more than once: what all of chapter 6 is about."""
+"""Runs of configurations that were measured more than once, by configuration and in order of their times."""
 
 from __future__ import annotations
 

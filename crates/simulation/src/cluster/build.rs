@@ -1,4 +1,5 @@
-//! A cluster as a scenario describes it, at time 0.
+//! A cluster as a scenario describes it, at time 0: as many clients, servers and threads as it counts, each with its
+//! own settings or those of the scenario.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which file a step works on, and which part of it.
+//! Which file a step works on, and which part of it: offsets and sizes.
 
 use super::Cluster;
 use super::threads::{Activity, Transfer};

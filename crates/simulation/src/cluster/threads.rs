@@ -1,4 +1,4 @@
-//! Threads: what each does next.
+//! Threads: what each does next, step after step, and how many times.
 
 use ascar_random::Random;
 

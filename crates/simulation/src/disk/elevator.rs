@@ -1,4 +1,4 @@
-//! The queue in front of a device: what waits, by age and by place, and who is next.
+//! The order in which a device serves what waits in its queue: by age and by place.
 
 use super::Turned;
 use super::ordered::{NONE, Ordered};

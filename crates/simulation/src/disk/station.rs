@@ -1,4 +1,5 @@
-//! Queue and device of one server, as the cluster sees them.
+//! Queue and device of one server, as the cluster sees them: requests are cut into pieces, which wait for one of the
+//! queue's slots, are merged where they touch, and are served.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,4 +1,4 @@
-"""The policies of both learners behind one protocol: they act, observe, recall, and are saved."""
+"""The policies of both learners behind one protocol, each seeded: they act, observe, recall, are saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where rule sets are tried: the benchmark of algorithm 1, deployment included, on the simulated cluster."""
+"""Where rule sets are tried, on several threads: the benchmark of algorithm 1 on the simulated cluster."""
 
 from __future__ import annotations
 
