@@ -34,7 +34,21 @@ def test_without_a_command_it_shows_its_help(ascar):
 
 
 def test_the_version_is_the_package_s(ascar):
-    assert ascar("--version").out.split() == ["ascar", __version__]
+    said = ascar("--version").out.splitlines()
+    assert said[0] == f"ascar {__version__}"
+    assert said[2].startswith(f"ascard {__version__} (")
+    assert "keeper" in said[2]
+    assert said[3].startswith("extras: ")
+
+
+def test_the_version_is_told_where_nothing_else_is_installed(ascar, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    said = ascar("--version")
+    assert said.status == 0
+    assert said.out.splitlines()[0] == f"ascar {__version__}"
+    assert "pip install ascard" in said.out
+    assert "ascar[online]" in said.out
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,25 @@ Commands:
 
 Options:
   -h, --help     Print this help.
-  -V, --version  Print the version.
+  -V, --version  Print the version, and the commands that were built in.
 
 Examples:
   ascard load --personality varmail --dir /mnt/test --seconds 60
   ascard agent --config agent.toml --check
   ascard keeper --help                        Print the help of a command.
 ";
+
+/// The commands that this binary was built with.
+const COMMANDS: &[&str] = &[
+    #[cfg(feature = "agent")]
+    "agent",
+    #[cfg(feature = "interface")]
+    "interface",
+    #[cfg(feature = "keeper")]
+    "keeper",
+    #[cfg(feature = "load")]
+    "load",
+];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::new(HELP, std::env::args_os().skip(1));
@@ -56,9 +68,11 @@ fn main() -> ExitCode {
                 ))),
             }
         }
-        Ok(Some(Word::Option("--version"))) => {
-            told(concat!("ascard ", env!("CARGO_PKG_VERSION"), "\n"))
-        }
+        Ok(Some(Word::Option("--version"))) => told(&format!(
+            "ascard {} ({})\n",
+            env!("CARGO_PKG_VERSION"),
+            COMMANDS.join(", ")
+        )),
         Ok(Some(Word::Option(_))) => told(HELP),
         Ok(None) => {
             let _ = std::io::Write::write_all(&mut std::io::stderr(), HELP.as_bytes());

@@ -32,13 +32,15 @@ app = typer.Typer(
 @app.callback(help=PURPOSE, epilog=EXAMPLES)
 def ascar(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version, and what is installed.")
+    ] = False,
 ) -> int:
     """Print the version or the help page, where no command is given."""
     if version:
-        from ascar import __version__
+        from ascar.cli.installation import installation_lines
 
-        typer.echo(f"ascar {__version__}")
+        typer.echo("\n".join(installation_lines()))
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
     return 0

@@ -69,7 +69,7 @@ class Filebench:
         self._check()
         self._ascard = find_ascard()
         self._wml = b"" if self.options.wml is None else _read(self.options.wml)
-        self._version = self._ask("--version").decode().split()[-1]
+        self._version = self._ask("--version").decode().split()[1]
         self.description = self._describe()
         self._dataset_bytes = round(self.description.expected_bytes)
 
