@@ -1,0 +1,118 @@
+"""The documentation as a site, into build/site: the pages of docs/ and those at the top, with search.
+
+    python scripts/site.py    into build/site/site, from copies in build/site/docs
+
+Pages stay plain Markdown. Links that lead out of docs/ lead to the copies beside it; one that leads nowhere
+ends it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import tomli_w
+
+from ascar import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "build/site"
+TOP = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
+SECTIONS = (
+    ("Tutorials", "tutorials"),
+    ("How-to", "howto"),
+    ("Reference", "reference"),
+    ("Algorithms", "algorithms"),
+)
+_TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+_ANCHOR = re.compile(r"\]\([^)\s]*#[^)\s]+")
+_LINK = re.compile(r"\]\(((?:\.\./)*)([^)#\s]+)")
+
+
+def main() -> int:
+    """Build it."""
+    pages = SOURCES / "docs"
+    shutil.rmtree(SOURCES, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", pages)
+    shutil.copytree(ROOT / "examples", pages / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in TOP:
+        shutil.copy(ROOT / name, pages)
+    (pages / "README.md").rename(pages / "index.md")
+    for page in pages.rglob("*.md"):
+        page.write_text(_linked(page.relative_to(pages), page.read_text("utf-8")), "utf-8")
+    (SOURCES / "zensical.toml").write_text(tomli_w.dumps({"project": _project(pages)}), "utf-8")
+    words = [ROOT / "scripts/tool", "site", "zensical", "build", "--strict"]
+    return subprocess.run(words, cwd=SOURCES, check=False).returncode
+
+
+def _linked(page: Path, text: str) -> str:
+    """The page with its links as they lead in the site."""
+    depth = len(page.parents) - 1
+    is_top = page.name in TOP
+
+    def link(found: re.Match[str]) -> str:
+        up, target = found[1], found[2]
+        # A page at the top names docs/; one in docs/ goes one folder further up than there is one here.
+        if is_top:
+            target = target.removeprefix("docs/")
+        elif up.count("../") > depth:
+            up = up.removeprefix("../")
+        if target == "README.md":
+            target = "index.md"
+        return f"]({up}{target}"
+
+    # Headings are named as by GitHub, but for repeated hyphens.
+    return _ANCHOR.sub(lambda found: re.sub("--+", "-", found[0]), _LINK.sub(link, text))
+
+
+def _project(pages: Path) -> dict[str, object]:
+    nav: list[dict[str, object]] = [{"ascar": "index.md"}]
+    for title, folder in SECTIONS:
+        nav.append(
+            {
+                title: [
+                    {_title(page): f"{folder}/{page.name}"} for page in sorted((pages / folder).glob("*.md"))
+                ]
+            }
+        )
+    others = [page for page in sorted(pages.glob("*.md")) if page.name not in (*TOP, "index.md")]
+    nav.append({"Measured and described": [{_title(page): page.name} for page in others]})
+    nav.append({"Project": [{_title(pages / name): name} for name in TOP]})
+    return {
+        "site_name": f"ascar {__version__}",
+        "site_description": "Finds good settings for storage systems.",
+        "nav": nav,
+        "theme": {
+            # No page asks another machine for anything.
+            "font": False,
+            "features": [
+                "content.code.copy",
+                "navigation.top",
+                "navigation.path",
+                "search.highlight",
+                "toc.follow",
+            ],
+            "palette": [
+                {"media": f"(prefers-color-scheme: {mode})", "scheme": scheme}
+                for mode, scheme in (("light", "default"), ("dark", "slate"))
+            ],
+        },
+        "markdown_extensions": {
+            "toc": {"permalink": True},
+            "tables": {},
+            "fenced_code": {},
+            "md_in_html": {},
+        },
+    }
+
+
+def _title(page: Path) -> str:
+    found = _TITLE.search(page.read_text("utf-8"))
+    return found[1].replace("`", "") if found else page.stem
+
+
+if __name__ == "__main__":
+    sys.exit(main())
