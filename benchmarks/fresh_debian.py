@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 _PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAKE_MAX_S = 1000
 _KEPT = {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}
+_ALWAYS = ("python3", "python3-pip", "ca-certificates")
 
 
-def make_debian(place: Path) -> None:
-    """Make it, with what this machine needs to reach package registries.
+def make_debian(place: Path, *packages: str) -> None:
+    """Make it, with what this machine needs to reach package registries, and further packages of Debian.
+
+    It is a copy of one in build/, which is made at the first time.
+
+    Args:
+        place: an empty directory.
+        packages: names of packages.
 
     Raises:
         RuntimeError: this is not root, there is no debootstrap, or it fails.
     """
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         raise RuntimeError("needs root and debootstrap")
-    include = "--include=python3,python3-pip,ca-certificates"
+    base = ROOT / "build" / "-".join(("debian", *packages))
+    base.parent.mkdir(exist_ok=True)
+    with base.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (base / "ready").exists():
+            shutil.rmtree(base, ignore_errors=True)
+            _debootstrap(base / "root", packages)
+            (base / "ready").touch()
+    subprocess.run(["cp", "-a", "--reflink=auto", f"{base}/root/.", place], check=True)
+
+
+def _debootstrap(place: Path, packages: tuple[str, ...]) -> None:
+    include = f"--include={','.join((*_ALWAYS, *packages))}"
     words = ["debootstrap", "--variant=minbase", include, "bookworm", str(place)]
     try:
         made = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_MAKE_MAX_S)
@@ -31,6 +52,9 @@ def make_debian(place: Path) -> None:
     certificates = Path("etc/ssl/certs/ca-certificates.crt")
     shutil.copy(Path("/", certificates), place / certificates)
     shutil.copy("/etc/resolv.conf", place / "etc/resolv.conf")
+    cleaned = run_inside(place, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
+    if cleaned.returncode != 0:
+        raise RuntimeError(f"apt-get clean: {cleaned.stderr.strip()}")
 
 
 def run_inside(place: Path, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:

@@ -3,8 +3,8 @@
     python -m benchmarks.installs --budget 40min        (root, debootstrap, a network)
 
 Each is installed into a fresh Debian with Python and pip, from files that are downloaded before, so that the
-network's speed does not count. ascar is that of this checkout; `make wheels` builds it. The answer's time is
-the median of ten runs after a first one, beyond that of `true`.
+network's speed does not count. ascar is that of this checkout; `make wheels packages` builds it. The answer's
+time is the median of ten runs after a first one, beyond that of `true`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS = ROOT / "build/wheels"
-BASE = Path("/var/tmp/ascar-installs-base")
+PACKAGES = ROOT / "build/packages"
 MEASURED_RUNS = 10
 _MB = 1e6
 
@@ -37,14 +37,16 @@ class Install:
     """Something that people install.
 
     Attributes:
-        packages: of PyPI, or of Debian.
+        packages: of PyPI, or of Debian; or names of our own packages of Debian, with `ours`.
         answers: a command that answers at once, to time.
-        debian: whether the packages are Debian's.
+        debian: whether they are packages of Debian.
+        ours: whether they are those of build/packages.
     """
 
     packages: tuple[str, ...]
     answers: str
     debian: bool = False
+    ours: bool = False
 
 
 INSTALLS = {
@@ -56,6 +58,8 @@ INSTALLS = {
     "ascar[gym]": Install(("ascar[gym]",), "ascar --help"),
     "ascar[rivals]": Install(("ascar[rivals]",), "ascar --help"),
     "ascard alone": Install(("ascard",), "ascard --version"),
+    "ascar, ascar-node (.deb)": Install(("ascar", "ascar-node"), "ascar --help", debian=True, ours=True),
+    "ascar-node alone (.deb)": Install(("ascar-node",), "ascard --version", debian=True, ours=True),
     "Optuna": Install(("optuna",), "optuna --help"),
     "MLOS": Install(("mlos-core",), "python3 -c 'import mlos_core'"),
     "SMAC3": Install(("smac",), "python3 -c 'import smac'"),  # builds pyrfr, which takes a compiler
@@ -66,7 +70,7 @@ INSTALLS = {
 def main() -> None:
     """Measure, and print a table."""
     given = Benchmark.parser(__doc__ or "", "40min").parse_args()
-    benchmark = Benchmark.of(given, build(*sorted(WHEELS.glob("*.whl"))))
+    benchmark = Benchmark.of(given, build(*sorted(WHEELS.glob("*.whl")), *sorted(PACKAGES.glob("*.deb"))))
     found = benchmark.run([Piece(name, partial(_measured, one)) for name, one in INSTALLS.items()])
     rows = [
         (
@@ -135,27 +139,36 @@ def _files(packages: tuple[str, ...]) -> list[str]:
 def _by_apt(place: Path, install: Install) -> dict[str, Any]:
     apt = ("apt-get", "-qq", "-y", "--no-install-recommends")
     _inside(place, "apt-get", "-qq", "update")
-    _inside(place, *apt, "--download-only", "install", *install.packages)
-    files = list((place / "var/cache/apt/archives").glob("*.deb"))
+    packages = _debs(place, install.packages) if install.ours else install.packages
+    _inside(place, *apt, "--download-only", "install", *packages)
+    files = [*(place / "var/cache/apt/archives").glob("*.deb"), *(place / "files").glob("*.deb")]
     found = {"download_mb": sum(file.stat().st_size for file in files) / _MB, "packages": len(files)}
     begun_s = time.perf_counter()
-    _inside(place, *apt, "install", *install.packages)
+    _inside(place, *apt, "install", *packages)
     found["install_s"] = time.perf_counter() - begun_s
     _inside(place, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
     return found
 
 
+def _debs(place: Path, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Copies of our own packages, for apt by their files."""
+    (place / "files").mkdir()
+    found: list[str] = []
+    for name in names:
+        file = next(PACKAGES.glob(f"{name}_*.deb"), None)
+        if file is None:
+            raise RuntimeError(f"build/packages has no package {name}: make packages")
+        shutil.copy(file, place / "files")
+        found.append(f"/files/{file.name}")
+    return tuple(found)
+
+
 @contextmanager
 def _fresh() -> Generator[Path]:
     """A copy of a fresh Debian."""
-    if not (BASE / "ready").exists():
-        shutil.rmtree(BASE, ignore_errors=True)
-        make_debian(BASE)
-        _inside(BASE, "sh", "-ec", "apt-get clean; rm -rf /var/lib/apt/lists/*")
-        (BASE / "ready").touch()
     place = Path(mkdtemp(prefix="ascar-install-", dir="/var/tmp"))
     try:
-        called("cp", "-a", "--reflink=auto", f"{BASE}/.", place)
+        make_debian(place)
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -28,7 +28,7 @@ GLIBC_OF_DEBIAN = (2, 36)
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheels of this machine, from what is compiled already."""
     out = tmp_path_factory.mktemp("wheels")
-    uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
+    uv = str(ROOT / "scripts/uv")
     for source in (ROOT, ROOT / "crates/ascard"):
         words = [uv, "build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", str(out)]
         built = subprocess.run(
@@ -85,7 +85,7 @@ def test_wheels_fit_every_python_and_need_the_c_library_alone(wheels: Path, tmp_
 
 
 def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(tmp_path: Path) -> None:
-    uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
+    uv = str(ROOT / "scripts/uv")
     words = [uv, "build", "--quiet", "--sdist", "--python", sys.executable, "--out-dir", str(tmp_path)]
     built = subprocess.run(
         [*words, str(ROOT / "crates/ascard")], capture_output=True, text=True, check=False, timeout=300

@@ -70,7 +70,7 @@ def installed(tmp_path: Path) -> Path:
     for folder in (units / "multi-user.target.wants", libexec, journal):
         folder.mkdir(parents=True)
     shutil.copy(keeper, libexec / "ascard")
-    shutil.copy(ROOT / "scripts" / UNIT, units)
+    shutil.copy(ROOT / "packaging/systemd" / UNIT, units)
     (units / "report.service").write_text(REPORT)
     for unit in (UNIT, "report.service"):
         (units / "multi-user.target.wants" / unit).symlink_to(f"../{unit}")
@@ -150,7 +150,7 @@ def test_what_a_users_keeper_has_left_is_put_back_when_the_users_services_start(
     content |= {"expected": f"10 bytes, {mark:016x}", "mode": 0o644}
     next((installed / "journal").iterdir()).unlink()
     (installed / "user").mkdir()
-    shutil.copy(ROOT / "scripts" / "ascar-restore-user.service", installed / "user" / UNIT)
+    shutil.copy(ROOT / "packaging/systemd/user" / UNIT, installed / "user" / UNIT)
     write(installed / "left.jsonl", [{**HEADER, "schema": 1}, {"change": {"n": 0, "change": content}}])
     (installed / "report").write_text(USERS_REPORT)
     (installed / "units" / "report.service").write_text(f"{REPORT}Delegate=yes\n")

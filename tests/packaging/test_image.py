@@ -1,0 +1,110 @@
+"""The container image: built on a Debian that debootstrap makes, run by a user without rights."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+import pytest
+from benchmarks.fresh_debian import make_debian
+
+from built_packages import ROOT, packages_of_this_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+IMAGE, BASE = "localhost/ascar:test", "localhost/debian:test"
+
+
+class Images:
+    """Images in a directory of their own.
+
+    Args:
+        place: an empty directory.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._environment = {
+            **os.environ,
+            "STORAGE_DRIVER": "vfs",
+            "BUILDAH_ISOLATION": "chroot",
+            "CONTAINERS_STORAGE_CONF": str(place / "storage.conf"),
+        }
+        (place / "storage.conf").write_text(
+            f'[storage]\ndriver = "vfs"\ngraphroot = "{place}/graph"\nrunroot = "{place}/run"\n'
+        )
+
+    def run(self, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words,
+            env={**self._environment, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=1500,
+        )
+
+    def said(self, *words: str | Path, **variables: str) -> str:
+        done = self.run(*words, **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
+    if shutil.which("buildah") is None or os.geteuid() != 0:
+        pytest.skip("needs root and the Debian package buildah; install it")
+    packages = packages_of_this_run(tmp_path_factory)
+    place = Path(mkdtemp(prefix="ascar-image-", dir="/var/tmp"))
+    try:
+        (place / "debian").mkdir()
+        try:
+            make_debian(place / "debian")
+        except RuntimeError as error:
+            pytest.skip(str(error))
+        found = Images(place)
+        container = found.said("buildah", "from", "scratch")
+        found.said("buildah", "add", "--quiet", container, place / "debian", "/")
+        found.said("buildah", "commit", "--quiet", "--rm", container, BASE)
+        shutil.rmtree(place / "debian")
+        found.said(ROOT / "scripts/image", IMAGE, BASE=BASE, PACKAGES=str(packages))
+        yield found
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def test_sqlite_is_tuned_in_it_without_rights(images: Images) -> None:
+    container = images.said("buildah", "from", IMAGE)
+    script = (
+        "id -un; ascar init sqlite --out study.toml >/dev/null && ascar tune study.toml --budget 20s --json"
+    )
+    done = images.run("buildah", "run", container, "--", "sh", "-ec", script)
+    assert done.returncode in {0, 3}, done.stderr
+    user, _, document = done.stdout.partition("\n")
+    assert user == "ascar"
+    assert json.loads(document)["verdict"]["kind"]
+
+
+def test_what_it_says_of_itself(images: Images) -> None:
+    config = json.loads(images.said("buildah", "inspect", "--type", "image", IMAGE))["OCIv1"]["config"]
+    assert config["User"] == "ascar"
+    assert config["Entrypoint"] == ["ascar"]
+    assert config["WorkingDir"] == "/work"
+
+
+def test_without_packages_nothing_is_built(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [ROOT / "scripts/image"],
+        env={**os.environ, "PACKAGES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 2
+    assert "has no package ascar-node: make packages" in said.stderr

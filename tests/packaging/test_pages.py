@@ -1,0 +1,159 @@
+"""Manual pages and completions, read by what reads them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascar.cli.front_page import COMMANDS
+from command_tree import COMMANDS as TREE
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
+ROLES = ("agent", "interface", "keeper", "load")
+
+
+def made(script: str, folder: Path) -> Path:
+    subprocess.run([sys.executable, ROOT / "scripts" / script, folder], check=True, timeout=300)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made("manual.py", tmp_path_factory.mktemp("man"))
+
+
+@pytest.fixture(scope="module")
+def completions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made("completions.py", tmp_path_factory.mktemp("completions"))
+
+
+def needed(program: str) -> str:
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"needs {program}; install it")
+    return found
+
+
+def shown(page: Path) -> str:
+    """A page as a terminal shows it, in one line, without overstriking."""
+    words = [needed("groff"), "-man", "-ww", "-Tascii", "-rLL=1000n", "-P-cbou", page]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == "", f"{page.name}: {done.stderr}"
+    return " ".join(done.stdout.split())
+
+
+def test_every_command_has_a_page(pages: Path) -> None:
+    expected = {"ascar.1", "ascard.1", *(f"ascar-{name}.1" for name in COMMANDS)}
+    assert {page.name for page in pages.iterdir()} == expected | {f"ascard-{role}.1" for role in ROLES}
+
+
+def test_a_page_has_every_option_with_its_sentence(pages: Path) -> None:
+    texts = {page.stem: shown(page) for page in pages.glob("ascar*.1")}
+    for path, command in TREE.items():
+        text = texts[f"ascar-{path.split()[1]}"]
+        for option in command.params:
+            for name in option.opts if option.param_type_name == "option" else ():
+                assert name in text, f"{path} {name}"
+            plain = " ".join((option.help or "").encode("ascii", "ignore").decode().split())
+            assert plain.replace("`", "")[:40] in text.replace("`", "").replace("'", "") or "'" in plain, (
+                plain
+            )
+    assert "--state-dir" in texts["ascard-keeper"]
+    assert "Through sudo it takes no options but --hold" in texts["ascard-keeper"]
+    assert "ascard agent --config agent.toml --check" in texts["ascard-agent"]
+
+
+def test_text_that_looks_like_a_request_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import manual
+
+    hostile = ".so /etc/passwd\n'br\nC:\\new \\fB-x \\n\n.\\\" gone"
+    page = tmp_path / "hostile.1"
+    page.write_text("\n".join([*manual.begin("x", "y"), ".SH Z", *manual.literal(hostile.split("\n"))]))
+    text = shown(page)
+    assert ".so /etc/passwd" in text
+    assert "'br C:\\new \\fB-x \\n .\\\" gone" in text
+
+
+# Completions: each shell is asked what it would offer.
+
+BASH = """
+source {folder}/ascard.bash
+COMP_WORDS=({words}) COMP_CWORD=$(({count} - 1))
+_ascard
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+ZSH = """
+_describe() {{ print -rl -- ${{found%%:*}} }}
+_files() {{ print files }}
+words=({words}) CURRENT={count} PREFIX="{last}"
+source {folder}/_ascard
+"""
+CASES = [
+    ([""], {"agent", "interface", "keeper", "load"}),
+    (["keeper", "--"], {"--user", "--hold", "--restore", "--state-dir"}),
+    (["load", "--"], {"--personality", "--seconds", "--describe"}),
+]
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES)
+def test_bash_completes_ascard(completions: Path, words: list[str], expected: set[str]) -> None:
+    quoted = " ".join(f"'{word}'" for word in ["ascard", *words])
+    script = BASH.format(folder=completions, words=quoted, count=len(words) + 1)
+    done = subprocess.run([needed("bash"), "-c", script], capture_output=True, text=True, check=True)
+    assert expected <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES)
+def test_zsh_completes_ascard(completions: Path, words: list[str], expected: set[str]) -> None:
+    quoted = " ".join(f"'{word}'" for word in ["ascard", *words])
+    script = ZSH.format(folder=completions, words=quoted, count=len(words) + 1, last=words[-1])
+    done = subprocess.run([needed("zsh"), "-fc", script], capture_output=True, text=True, check=True)
+    assert expected <= set(done.stdout.split()), done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES)
+def test_fish_completes_ascard(
+    completions: Path, words: list[str], expected: set[str], tmp_path: Path
+) -> None:
+    line = " ".join(["ascard", *words])
+    script = f"source {completions}/ascard.fish; complete -C '{line}'"
+    done = subprocess.run(
+        [needed("fish"), "--no-config", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert expected <= {row.partition("\t")[0] for row in done.stdout.splitlines()}, done.stderr
+
+
+def test_every_option_of_ascard_is_offered(completions: Path) -> None:
+    text = (completions / "ascard.bash").read_text()
+    for role in ROLES:
+        said = subprocess.run(
+            [Path(sys.executable).with_name("ascard"), role, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", said.stdout.partition("\nExamples:")[0], re.MULTILINE)
+        [line] = [line for line in text.splitlines() if line.strip().startswith(f"{role})")]
+        assert set(listed) == set(re.findall(r"--[\w-]+", line))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_ascar_is_one_that_its_shell_reads(completions: Path, shell: str) -> None:
+    name = {"bash": "ascar.bash", "zsh": "_ascar", "fish": "ascar.fish"}[shell]
+    done = subprocess.run(
+        [needed(shell), "-n", completions / name], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""

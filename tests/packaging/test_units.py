@@ -1,0 +1,302 @@
+"""The units of ascar-node: how closed they are, and what they do at a boot, a kill and a power cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+import pytest
+from benchmarks.fresh_debian import make_debian, run_inside
+
+from ascar.errors import EnvironmentLacks
+from ascar.messaging.server import find_nats_server
+from ascar.program.node_binary import find_ascard
+from ascar.testing import DiskServer, Guest, VolatileDisk
+from built_packages import ROOT, build_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+UNITS = ROOT / "packaging/systemd"
+IMAGE_BYTES = 1536 << 20
+BOOT_LIMIT_S = 600.0
+DEFAULT, SET = 3, 5
+
+CONNECTION = 'url = "nats://127.0.0.1:4222"\n'
+AGENT = """
+session = "files"
+node = "client1"
+connection = "connection.toml"
+[[collector]]
+kind = "vm"
+[[knob]]
+name = "vm.page-cluster"
+minimum = 0
+maximum = 8
+"""
+INTERFACE = """
+session = "files"
+connection = "interface-connection.toml"
+database = "/var/lib/ascar-interface/replay.sqlite"
+mode = "automatic"
+[[knob]]
+name = "vm.page-cluster"
+minimum = 0
+maximum = 8
+"""
+MESSAGES = """
+[Service]
+ExecStart=/usr/local/bin/nats-server -a 127.0.0.1
+[Install]
+WantedBy=multi-user.target
+"""
+SCENE = """
+[Unit]
+After=ascar-restore.service ascar-agent.service ascar-interface.service
+[Service]
+Type=oneshot
+TimeoutStartSec=infinity
+ExecStart=/bin/bash /root/scene
+StandardOutput=file:/dev/console
+StandardError=file:/dev/console
+[Install]
+WantedBy=multi-user.target
+"""
+SCENES = Path(__file__).with_name("scenes")
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def scored(unit: Path) -> float:
+    """The exposure of a unit by systemd's own measure: 0 is closed, 10 is open."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs the Debian package systemd; install it")
+    words = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=100", unit]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", said.stdout)
+    assert found, said.stdout + said.stderr
+    return float(found[1])
+
+
+def test_who_needs_no_root_is_closed_and_roots_are_no_more_open_than_now() -> None:
+    assert scored(UNITS / "ascar-interface.service") <= 3.0
+    # A private file system would hide from them what they put back, which is everybody's.
+    assert scored(UNITS / "ascar-agent.service") <= 6.5
+    assert scored(UNITS / "ascar-restore.service") <= 7.5
+
+
+def test_systemd_knows_every_line(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs the Debian package systemd; install it")
+    for unit in UNITS.glob("*.service"):
+        # What it starts is not installed here.
+        text = (
+            unit.read_text()
+            .replace("/usr/libexec/ascar/ascard", "/bin/true")
+            .replace("User=ascar", "User=root")
+        )
+        (tmp_path / unit.name).write_text(text)
+        words = ["systemd-analyze", "verify", "--man=no", tmp_path / unit.name]
+        said = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert unit.name not in said.stderr, said.stderr
+
+
+def allowed_calls(unit: Path) -> set[str]:
+    """The system calls that a unit allows, by the groups of this machine's systemd."""
+    told = subprocess.run(
+        ["systemd-analyze", "syscall-filter", "--no-pager"], capture_output=True, text=True, check=True
+    ).stdout
+    groups: dict[str, set[str]] = {}
+    for line in told.splitlines():
+        word = line.strip()
+        if line.startswith("@"):
+            group = groups.setdefault(word, set())
+        elif word and not word.startswith("#"):
+            group.add(word)
+    [line] = re.findall(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE)
+    waiting, found = line.split(), set[str]()
+    while waiting:
+        name = waiting.pop()
+        waiting += groups[name] if name.startswith("@") else ()
+        found |= set() if name.startswith("@") else {name}
+    return found
+
+
+def calls_of(words: Sequence[str | Path], said: str, folder: Path, ends_s: float | None = None) -> set[str]:
+    """The system calls of a program and all that it starts, until it ends or is told to."""
+    trace = folder / "calls"
+    running = subprocess.Popen(
+        ["strace", "-f", "-qq", "-o", trace, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        running.communicate(said, timeout=ends_s or 60)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGTERM)
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    found = set(re.findall(r"^\d+ +(\w+)\(", trace.read_text(errors="replace"), re.MULTILINE))
+    assert {"execve", "prctl", "exit_group"} <= found
+    return found
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) -> None:
+    for program in ("systemd-analyze", "strace"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}; install it")
+    ascard = find_ascard()
+    agent, interface = (allowed_calls(UNITS / f"ascar-{role}.service") for role in ("agent", "interface"))
+    image = tmp_path / "images"
+    image.mkdir(mode=0o700)
+    orders = [
+        {"op": "hello", "version": 1, "owner": "traced"},
+        {"op": "knob_read", "knob": "vm.page-cluster"},
+        {"op": "knob_write", "knob": "vm.page-cluster", "value": SET},
+        {"op": "image_create", "path": str(image / "image"), "size_bytes": 1 << 26},
+        {"op": "image_attach", "path": str(image / "image")},
+    ]
+    lines = "".join(json.dumps({"id": n, **order}) + "\n" for n, order in enumerate(orders, 1))
+    state = ("--state-dir", tmp_path / "state")
+    assert calls_of([ascard, "keeper", *state], lines, tmp_path) <= agent
+    assert calls_of([ascard, "keeper", "--restore", *state], "", tmp_path) <= agent
+    port = free_port()
+    for name, text in (("agent", AGENT), ("interface", INTERFACE), ("connection", CONNECTION)):
+        file = tmp_path / f"{name}.toml"
+        here = text.replace("interface-connection", "connection").replace("4222", str(port))
+        file.write_text(here.replace("/var/lib/ascar-interface", str(tmp_path)))
+        file.chmod(0o600)
+    server = subprocess.Popen(
+        [find_nats_server(), "-a", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        for role, allowed in (("interface", interface), ("agent", agent)):
+            words = [ascard, role, "--config", tmp_path / f"{role}.toml"]
+            assert calls_of(words, "", tmp_path, ends_s=5) <= allowed
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An image of a fresh Debian with its own systemd, the package ascar-node, and a message server."""
+    lack = Guest.missing()
+    if lack is not None:
+        pytest.skip(lack)
+    packages = build_packages(tmp_path_factory.mktemp("node"), "deb", names="ascar-node")
+    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
+    image = place.with_suffix(".img")
+    try:
+        try:
+            make_debian(place, "systemd", "procps")
+            server = find_nats_server()
+        except (RuntimeError, EnvironmentLacks) as error:
+            pytest.skip(str(error))
+        for package in packages.glob("*.deb"):
+            shutil.copy(package, place / "root/node.deb")
+        installed = run_inside(place, "dpkg", "-i", "/root/node.deb")
+        assert installed.returncode == 0, installed.stderr
+        shutil.copy(server, place / "usr/local/bin/nats-server")
+        configure(place)
+        image.touch()
+        with image.open("r+b") as file:
+            file.truncate(IMAGE_BYTES)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-d", place, image], check=True)
+        shutil.rmtree(place)
+        yield image
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        image.unlink(missing_ok=True)
+
+
+def configure(place: Path) -> None:
+    """The files of an administrator, and the units enabled."""
+    ours = place / "etc/ascar"
+    for name, text in (
+        ("agent.toml", AGENT),
+        ("interface.toml", INTERFACE),
+        ("connection.toml", CONNECTION),
+        ("interface-connection.toml", CONNECTION),
+    ):
+        (ours / name).write_text(text)
+        (ours / name).chmod(0o600)
+    for scene in SCENES.iterdir():
+        shutil.copy(scene, place / "root")
+    # That of an installed machine: journals are put back on the machine that they are of.
+    (place / "etc/machine-id").write_text(f"{7:032x}\n")
+    units = place / "etc/systemd/system"
+    (units / "messages.service").write_text(MESSAGES)
+    (units / "scene.service").write_text(SCENE)
+    # Two minutes are a long test.
+    (units / "ascar-agent.service.d").mkdir()
+    (units / "ascar-agent.service.d/soon.conf").write_text("[Service]\nWatchdogSec=5\n")
+    shutil.rmtree(place / "var/cache/apt", ignore_errors=True)
+    for script in (
+        "chown ascar /etc/ascar/interface.toml /etc/ascar/interface-connection.toml",
+        "systemctl enable --quiet messages scene ascar-agent ascar-interface",
+    ):
+        done = run_inside(place, "sh", "-ec", script)
+        assert done.returncode == 0, done.stderr
+
+
+def boot(guest: Guest, scene: str, until: str) -> dict[str, str]:
+    """What the scene says, by the words before the colon, once it has said the last of them."""
+    place = "/mnt/root"
+    for command in (f"mkdir {place}", f"mount /dev/vda {place}", f"ln -sfn {scene} {place}/root/scene"):
+        done = guest.run(command)
+        assert done.status == 0, done.output
+    guest.become(
+        f"switch_root {place} /lib/systemd/systemd --system --unit=multi-user.target --log-target=journal "
+        "--show-status=0"
+    )
+    guest.wait(lambda: f"## {until}" in guest.console or "## never" in guest.console, until, BOOT_LIMIT_S)
+    said = re.findall(r"^## ([^:\n]+): (.*?)\r?$", guest.console, re.MULTILINE)
+    return dict(said)
+
+
+def test_an_agent_is_restarted_and_what_the_power_took_is_put_back_at_boot(disk: Path) -> None:
+    with VolatileDisk(disk) as volatile, DiskServer(volatile) as server:
+        with Guest([server], memory_mib=768) as guest:
+            said = boot(guest, "first", "ready for the cut")
+            guest.cut(random.Random(1))
+        assert "never" not in said, guest_end(said)
+        assert said["types"] == "notify notify"
+        assert said["interface runs as"] == "ascar"
+        assert said["killed"] == f"knob {DEFAULT}, restarts 1"
+        assert said["stopped"] == f"knob {DEFAULT}, 1 by the watchdog"
+        assert "4222" in said["logged with fields"]
+        assert said["ready for the cut"] == "image"
+        with Guest([server], memory_mib=768) as guest:
+            said = boot(guest, "second", "end")
+        assert "never" not in said, guest_end(said)
+        assert said["after the cut"] == f"knob {DEFAULT}, images [], journals []"
+        assert said["restored"] == "success yes"
+        assert said["wrong file"].startswith("2, ")
+        assert "nonsense" in said["wrong file"]
+        assert said["end"] == "inactive 700"
+
+
+def guest_end(said: dict[str, str]) -> str:
+    return json.dumps(said, indent=1)
