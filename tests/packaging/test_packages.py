@@ -122,7 +122,8 @@ def test_an_upgrade_keeps_what_was_measured_and_configured(
     later = build_packages(tmp_path, "deb", version="0.1.1")
     for package in later.glob("*.deb"):
         shutil.copy(package, installed / "packages")
-    done(installed, "cd /root && ascar measure --json -- true >/dev/null; ascar history ls > before")
+    tune = "ascar init simulated --out simulated.toml && ascar tune simulated.toml --quiet"
+    done(installed, f"cd /root && {tune} >/dev/null; ascar history ls > before; grep -q simulated before")
     done(installed, "echo '# ours' >> /etc/sudoers.d/ascar; touch /etc/ascar/agent.toml")
     done(installed, "apt-get install -qq -y --no-install-recommends /packages/*_0.1.1_*.deb >/dev/null")
     assert done(installed, "dpkg-query -W -f '${Version} ' ascar ascar-node").split() == ["0.1.1", "0.1.1"]

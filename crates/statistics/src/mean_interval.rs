@@ -1,4 +1,4 @@
-//! The interval of a stationary series' mean that stays honest when readings are correlated.
+//! The interval of a stationary series' mean, at a given confidence, that stays honest when readings are correlated.
 //!
 //! The variance of the mean is the long-run variance (the spectrum at frequency zero) over n. It is estimated by
 //! the equal-weighted cosine estimator (Muller 2007, "A theory of robust long-run variance estimation"; Lazarus,

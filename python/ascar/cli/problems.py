@@ -1,4 +1,4 @@
-"""An exception as one line for people, a kind for programs, and an exit status."""
+"""An exception as one line for people, a kind for programs, and an exit status; an interruption is 130."""
 
 from __future__ import annotations
 

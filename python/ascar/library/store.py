@@ -1,4 +1,4 @@
-"""The library's file: lines of JSON, of which none is ever changed.
+"""The library's file: lines of JSON, of which none is ever changed; entries are found by name or id.
 
 The first line names format and version, each other one is an entry. A last line without its end was being
 written when the process died: readers leave it out, the next writer cuts it off. One process writes at a

@@ -1,4 +1,4 @@
-"""Unit readings to a mean with an interval (Li's thesis, sections 4.2.1 to 4.2.3)."""
+"""Unit readings to a mean with an interval, made in crates/statistics (Li's thesis, 4.2.1 to 4.2.3)."""
 
 from __future__ import annotations
 

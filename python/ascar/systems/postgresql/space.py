@@ -1,4 +1,4 @@
-"""The spaces of PostgreSQL: an expert's, and all settings that bear on speed."""
+"""The spaces of PostgreSQL: an expert's, and all that bear on speed; with or without what needs a restart."""
 
 from __future__ import annotations
 
