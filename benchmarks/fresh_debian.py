@@ -6,7 +6,13 @@ import fcntl
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 ROOT = Path(__file__).resolve().parents[1]
 _PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -15,18 +21,28 @@ _KEPT = {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}
 _ALWAYS = ("python3", "python3-pip", "ca-certificates")
 
 
-def make_debian(place: Path, *packages: str) -> None:
-    """Make it, with what this machine needs to reach package registries, and further packages of Debian.
+@contextmanager
+def fresh_debian(*packages: str) -> Generator[Path]:
+    """Its directory, with what this machine needs to reach package registries; removed at the end.
 
     It is a copy of one in build/, which is made at the first time.
 
     Args:
-        place: an empty directory.
-        packages: names of packages.
+        packages: names of further packages of Debian.
 
     Raises:
         RuntimeError: this is not root, there is no debootstrap, or it fails.
     """
+    base = _base(packages)
+    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
+    try:
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{base}/.", place], check=True)
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _base(packages: tuple[str, ...]) -> Path:
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         raise RuntimeError("needs root and debootstrap")
     base = ROOT / "build" / "-".join(("debian", *packages))
@@ -37,7 +53,7 @@ def make_debian(place: Path, *packages: str) -> None:
             shutil.rmtree(base, ignore_errors=True)
             _debootstrap(base / "root", packages)
             (base / "ready").touch()
-    subprocess.run(["cp", "-a", "--reflink=auto", f"{base}/root/.", place], check=True)
+    return base / "root"
 
 
 def _debootstrap(place: Path, packages: tuple[str, ...]) -> None:

@@ -12,18 +12,13 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .fresh_debian import make_debian, run_inside
+from .fresh_debian import fresh_debian, run_inside
 from .harness import Benchmark, Piece, build, called, table
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS = ROOT / "build/wheels"
@@ -87,7 +82,7 @@ def main() -> None:
 
 
 def _measured(install: Install) -> dict[str, Any]:
-    with _fresh() as place:
+    with fresh_debian() as place:
         before = _bytes(place)
         found = (_by_apt if install.debian else _by_pip)(place, install)
         shutil.rmtree(place / "files", ignore_errors=True)
@@ -161,17 +156,6 @@ def _debs(place: Path, names: tuple[str, ...]) -> tuple[str, ...]:
         shutil.copy(file, place / "files")
         found.append(f"/files/{file.name}")
     return tuple(found)
-
-
-@contextmanager
-def _fresh() -> Generator[Path]:
-    """A copy of a fresh Debian."""
-    place = Path(mkdtemp(prefix="ascar-install-", dir="/var/tmp"))
-    try:
-        make_debian(place)
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _inside(place: Path, *words: str) -> None:

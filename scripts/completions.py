@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ascar.program.node_binary import find_ascard
+from command_help import help_of_ascard, rows_of, section_of, write_files
 
-_ROW = re.compile(r"^  (?:(-\w), )?(--[\w-]+|\w+)(?: [A-Z]+)?  +(\S.*)$", re.MULTILINE)
+_NAME = re.compile(r"--[\w-]+|^\w+")
 _SHELLS = {"bash": "{}.bash", "zsh": "_{}", "fish": "{}.fish"}
 
 
@@ -45,11 +45,9 @@ def _of_ascar(shell: str) -> str:
 
 def _rows(*words: str) -> list[tuple[str, str]]:
     """The commands and options that a help page describes, each with its sentence."""
-    done = subprocess.run(
-        [find_ascard(), *words, "--help"], capture_output=True, text=True, check=True, timeout=60
-    )
-    described = done.stdout.partition("\nExamples:")[0]
-    return [(name, said.rstrip(".")) for _, name, said in _ROW.findall(described)]
+    text = help_of_ascard(*words)
+    rows = rows_of(section_of(text, "Commands")) + rows_of(section_of(text, "Options"))
+    return [(_NAME.findall(names)[0], said.rstrip(".")) for names, said in rows]
 
 
 def _bash(roles: dict[str, str], options: dict[str, list[tuple[str, str]]]) -> str:
@@ -112,17 +110,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}") + "'"
 
 
-def main() -> int:
-    """Write the files."""
-    if len(sys.argv) != 2:
-        sys.stderr.write("completions: one argument, the directory to write into\n")
-        return 2
-    directory = Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files().items():
-        (directory / name).write_text(text, "utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_files(files))

@@ -5,26 +5,30 @@ python scripts/manual.py DIRECTORY    writes NAME.1 for each
 
 from __future__ import annotations
 
-import inspect
 import re
-import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from command_help import (
+    described_by,
+    examples_of,
+    help_of_ascard,
+    purpose_of,
+    roles,
+    rows_of,
+    usage_of,
+    write_files,
+)
 
 from ascar import __version__
 from ascar.cli.app import app
 from ascar.cli.front_page import COMMANDS, EXAMPLES, OPTIONS, PURPOSE
-from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-ROLES = ("agent", "interface", "keeper", "load")
 _HEADING = re.compile(r"^(\w[\w ]*):(?: (.*))?$")
-_DESCRIBED = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
 
 
 def pages() -> dict[str, str]:
@@ -33,9 +37,10 @@ def pages() -> dict[str, str]:
     root: Any = typer.main.get_command(app)
     for name, summary in COMMANDS.items():
         made[f"ascar-{name}.1"] = _command(name, summary, root.commands[name])
-    made["ascard.1"] = _of_help("ascard", _help_of())
-    for role in ROLES:
-        made[f"ascard-{role}.1"] = _of_help(f"ascard-{role}", _help_of(role))
+    of_roles = [f"ascard-{role}" for role in roles()]
+    made["ascard.1"] = _of_help("ascard", help_of_ascard(), of_roles)
+    for page in of_roles:
+        made[f"{page}.1"] = _of_help(page, help_of_ascard(page.removeprefix("ascard-")), ["ascard"])
     return made
 
 
@@ -54,51 +59,34 @@ def _front() -> str:
 def _command(name: str, summary: str, command: Any) -> str:
     lines = begin(f"ascar-{name}", summary)
     if hasattr(command, "commands"):
-        lines += [".SH DESCRIPTION", *_paragraphs(inspect.cleandoc(command.help or ""))]
+        lines += [".SH DESCRIPTION", *_paragraphs(purpose_of(command))]
         for inner, one in command.commands.items():
             lines += [f".SH {_text(f'ascar {name} {inner}'.upper())}", *_body(f"ascar {name} {inner}", one)]
     else:
         lines += [".SH SYNOPSIS", *_usage(f"ascar {name}", command), ".SH DESCRIPTION"]
-        lines += _paragraphs(inspect.cleandoc(command.help or ""))
-        lines += [".SH OPTIONS", *_definitions(_described(command)), ".SH EXAMPLES", *_examples(command)]
+        lines += _paragraphs(purpose_of(command))
+        lines += [".SH OPTIONS", *_options(command), ".SH EXAMPLES", *literal(examples_of(command))]
     return "\n".join([*lines, *_see(("ascar",))])
 
 
 def _body(path: str, command: Any) -> list[str]:
-    lines = [*_usage(path, command), ".PP", *_paragraphs(inspect.cleandoc(command.help or ""))]
-    return [*lines, *_definitions(_described(command)), *_examples(command)]
+    lines = [*_usage(path, command), ".PP", *_paragraphs(purpose_of(command))]
+    return [*lines, *_options(command), *literal(examples_of(command))]
 
 
 def _usage(path: str, command: Any) -> list[str]:
-    words = ["[OPTIONS]"] if any(one.param_type_name == "option" for one in command.params) else []
-    words += [one.metavar or one.name.upper() for one in command.params if one.param_type_name == "argument"]
-    return [f".B {_text(path)}", *([_text(" ".join(words))] if words else [])]
+    words = " ".join(usage_of(command))
+    return [f".B {_text(path)}", *([_text(words)] if words else [])]
 
 
-def _described(command: Any) -> Iterator[tuple[str, str]]:
-    for one in command.params:
-        if one.param_type_name == "argument":
-            yield one.metavar or one.name.upper(), one.help or ""
-        else:
-            names = ", ".join([*one.opts, *one.secondary_opts])
-            yield f"{names} {one.metavar or ''}".rstrip(), one.help or ""
-
-
-def _examples(command: Any) -> list[str]:
-    return literal([line.strip() for line in (command.epilog or "").splitlines()[2:]])
+def _options(command: Any) -> list[str]:
+    return _definitions((names, said) for names, said, _ in described_by(command))
 
 
 # ascard
 
 
-def _help_of(*words: str) -> str:
-    done = subprocess.run(
-        [find_ascard(), *words, "--help"], capture_output=True, text=True, check=True, timeout=60
-    )
-    return done.stdout
-
-
-def _of_help(name: str, text: str) -> str:
+def _of_help(name: str, text: str, others_too: Iterable[str]) -> str:
     """A page from a help page: prose, and the sections Usage, Commands, Options and Examples."""
     summary, _, rest = text.strip().partition("\n\n")
     lines = begin(name, " ".join(summary.split()))
@@ -110,25 +98,12 @@ def _of_help(name: str, text: str) -> str:
                 usage = [heading[2] or "", *(line.strip() for line in others)]
                 lines += [".SH SYNOPSIS", *literal(usage), ".SH DESCRIPTION"]
             case "Options" | "Commands" as title:
-                lines += [f".SH {title.upper()}", *_definitions(_rows(others))]
+                lines += [f".SH {title.upper()}", *_definitions(rows_of("\n".join(others)))]
             case "Examples":
                 lines += [".SH EXAMPLES", *literal([line.strip() for line in others])]
             case _:
                 lines += _paragraphs(block)
-    others_too = [f"ascard-{role}" for role in ROLES] if name == "ascard" else ["ascard"]
     return "\n".join([*lines, *_see(others_too)])
-
-
-def _rows(lines: Iterable[str]) -> list[tuple[str, str]]:
-    """What is described in two columns; a line that is set in further goes on with the one before."""
-    rows: list[tuple[str, str]] = []
-    for line in lines:
-        found = _DESCRIBED.match(line)
-        if found:
-            rows.append((found[1], found[2] or ""))
-        elif rows:
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {line.strip()}".strip())
-    return rows
 
 
 # roff (man(7))
@@ -141,7 +116,7 @@ def begin(name: str, summary: str) -> list[str]:
 
 
 def _see(names: Iterable[str]) -> list[str]:
-    return [".SH SEE ALSO", ", ".join(f".BR {_text(name)} (1)"[4:] for name in names), ""]
+    return [".SH SEE ALSO", ", ".join(f"{_text(name)} (1)" for name in names), ""]
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -171,17 +146,5 @@ def _text(text: str) -> str:
     return f"\\&{escaped}" if escaped.startswith(".") else escaped
 
 
-def main() -> int:
-    """Write the pages."""
-    if len(sys.argv) != 2:
-        sys.stderr.write("manual: one argument, the directory to write into\n")
-        return 2
-    directory = Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (directory / name).write_text(text, "utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_files(pages))

@@ -16,6 +16,7 @@ import msgspec
 import python_page
 import scenario_page
 import typer
+from command_help import described_by, examples_of, purpose_of, usage_of
 
 from ascar import errors, nodes
 from ascar.capes.session.study import (
@@ -57,11 +58,11 @@ NOTE = "<!-- Made from the code by scripts/reference.py; `make docs` makes it ag
 def commands_page() -> str:
     """Every command with its arguments, options and examples."""
     root: Any = typer.main.get_command(app)
-    parts = ["# Commands\n", _described(root)]
+    parts = ["# Commands\n", f"{purpose_of(root)}\n"]
     for path, command in _walk("ascar", root):
         parts.append(f"## {path}\n")
-        parts.append(_described(command))
-        parts.append(f"    {path} {' '.join(_usage(command))}\n")
+        parts.append(f"{purpose_of(command)}\n")
+        parts.append(f"    {path} {' '.join(usage_of(command))}\n")
         parts += _parameters(command)
         parts += _examples(command)
     return NOTE + "\n".join(parts)
@@ -75,38 +76,17 @@ def _walk(path: str, group: Any) -> Iterator[tuple[str, Any]]:
             yield f"{path} {name}", command
 
 
-def _described(command: Any) -> str:
-    return f"{inspect.cleandoc(command.help or '')}\n"
-
-
-def _usage(command: Any) -> Iterator[str]:
-    if any(parameter.param_type_name == "option" for parameter in command.params):
-        yield "[OPTIONS]"
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            yield (parameter.metavar or parameter.name.upper())
-
-
 def _parameters(command: Any) -> Iterator[str]:
-    rows: list[tuple[str, str]] = []
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            name = parameter.metavar or parameter.name.upper()
-            rows.append((f"`{name}`", parameter.help or ""))
-        else:
-            names = ", ".join([*parameter.opts, *parameter.secondary_opts])
-            metavar = f" {parameter.metavar}" if parameter.metavar else ""
-            default = parameter.default
-            shown = (
-                "" if default in (None, False, True, ...) or callable(default) else f" (default: `{default}`)"
-            )
-            rows.append((f"`{names}{metavar}`", f"{parameter.help or ''}{shown}"))
+    rows = [
+        (f"`{names}`", said if default is None else f"{said} (default: `{default}`)")
+        for names, said, default in described_by(command)
+    ]
     if rows:
         yield _table(("argument or option", "meaning"), rows)
 
 
 def _examples(command: Any) -> Iterator[str]:
-    lines = [line.strip() for line in (command.epilog or "").splitlines()[2:]]
+    lines = examples_of(command)
     if lines:
         yield "\n".join(f"    {line}" for line in lines) + "\n"
 

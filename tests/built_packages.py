@@ -1,15 +1,21 @@
-"""Packages of Debian and RPM, built from what is compiled already."""
+"""Packages of Debian and RPM, built from what is compiled already, and the fresh Debian that takes them."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import subprocess
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.fresh_debian import fresh_debian
 
 from ascar.program.node_binary import find_ascard
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,3 +53,14 @@ def packages_of_this_run(factory: pytest.TempPathFactory) -> Path:
         if not (out / "SHA256SUMS").exists():
             build_packages(out, "deb", "rpm")
     return out
+
+
+@contextmanager
+def debian_or_skip(*packages: str) -> Generator[Path]:
+    """A fresh Debian; a test is skipped with the reason where there can be none."""
+    with ExitStack() as ends:
+        try:
+            place = ends.enter_context(fresh_debian(*packages))
+        except RuntimeError as error:
+            pytest.skip(str(error))
+        yield place

@@ -11,9 +11,8 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks.fresh_debian import make_debian
 
-from built_packages import ROOT, packages_of_this_run
+from built_packages import ROOT, debian_or_skip, packages_of_this_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,16 +62,11 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     packages = packages_of_this_run(tmp_path_factory)
     place = Path(mkdtemp(prefix="ascar-image-", dir="/var/tmp"))
     try:
-        (place / "debian").mkdir()
-        try:
-            make_debian(place / "debian")
-        except RuntimeError as error:
-            pytest.skip(str(error))
         found = Images(place)
         container = found.said("buildah", "from", "scratch")
-        found.said("buildah", "add", "--quiet", container, place / "debian", "/")
+        with debian_or_skip() as debian:
+            found.said("buildah", "add", "--quiet", container, debian, "/")
         found.said("buildah", "commit", "--quiet", "--rm", container, BASE)
-        shutil.rmtree(place / "debian")
         found.said(ROOT / "scripts/image", IMAGE, BASE=BASE, PACKAGES=str(packages))
         yield found
     finally:

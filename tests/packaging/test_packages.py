@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks.fresh_debian import make_debian, run_inside
+from benchmarks.fresh_debian import run_inside
 
-from built_packages import ROOT, build_packages, packages_of_this_run
+from built_packages import ROOT, build_packages, debian_or_skip, packages_of_this_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 # A keeper that is killed after it has made a file in a directory.
@@ -41,18 +40,11 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def debian(packages: Path) -> Iterator[Path]:
     """A fresh Debian with the packages in it, not installed yet."""
-    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
-    try:
-        try:
-            make_debian(place)
-        except RuntimeError as error:
-            pytest.skip(str(error))
+    with debian_or_skip() as place:
         (place / "packages").mkdir()
         for package in packages.glob("*.deb"):
             shutil.copy(package, place / "packages")
         yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def inside(debian: Path, script: str, timeout_s: float = 600.0) -> subprocess.CompletedProcess[str]:

@@ -11,17 +11,17 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks.fresh_debian import make_debian, run_inside
+from benchmarks.fresh_debian import run_inside
 
 from ascar.errors import EnvironmentLacks
 from ascar.messaging.server import find_nats_server
 from ascar.program.node_binary import find_ascard
 from ascar.testing import DiskServer, Guest, VolatileDisk
-from built_packages import ROOT, build_packages
+from built_packages import ROOT, build_packages, debian_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -206,29 +206,23 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if lack is not None:
         pytest.skip(lack)
     packages = build_packages(tmp_path_factory.mktemp("node"), "deb", names="ascar-node")
-    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
-    image = place.with_suffix(".img")
     try:
-        try:
-            make_debian(place, "systemd", "procps")
-            server = find_nats_server()
-        except (RuntimeError, EnvironmentLacks) as error:
-            pytest.skip(str(error))
-        for package in packages.glob("*.deb"):
-            shutil.copy(package, place / "root/node.deb")
-        installed = run_inside(place, "dpkg", "-i", "/root/node.deb")
-        assert installed.returncode == 0, installed.stderr
-        shutil.copy(server, place / "usr/local/bin/nats-server")
-        configure(place)
-        image.touch()
-        with image.open("r+b") as file:
-            file.truncate(IMAGE_BYTES)
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-d", place, image], check=True)
-        shutil.rmtree(place)
+        server = find_nats_server()
+    except EnvironmentLacks as error:
+        pytest.skip(str(error))
+    with TemporaryDirectory(prefix="ascar-disk-", dir="/var/tmp") as folder:
+        image = Path(folder, "disk.img")
+        with debian_or_skip("systemd", "procps") as place:
+            for package in packages.glob("*.deb"):
+                shutil.copy(package, place / "root/node.deb")
+            installed = run_inside(place, "dpkg", "-i", "/root/node.deb")
+            assert installed.returncode == 0, installed.stderr
+            shutil.copy(server, place / "usr/local/bin/nats-server")
+            configure(place)
+            image.touch()
+            os.truncate(image, IMAGE_BYTES)
+            subprocess.run(["mkfs.ext4", "-q", "-F", "-d", place, image], check=True)
         yield image
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        image.unlink(missing_ok=True)
 
 
 def configure(place: Path) -> None:

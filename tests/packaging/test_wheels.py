@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks.fresh_debian import make_debian, run_inside
+from benchmarks.fresh_debian import run_inside
 
+from built_packages import debian_or_skip
 from elf_file import Elf, faults
 
 if TYPE_CHECKING:
@@ -41,18 +42,11 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def debian(wheels: Path) -> Iterator[Path]:
     """A fresh Debian, with the wheels in it."""
-    place = Path(mkdtemp(prefix="ascar-debian-", dir="/var/tmp"))
-    try:
-        try:
-            make_debian(place)
-        except RuntimeError as error:
-            pytest.skip(str(error))
-        if newest_glibc(wheels, place / "unpacked") > GLIBC_OF_DEBIAN:
+    with debian_or_skip() as place, TemporaryDirectory() as unpacked:
+        if newest_glibc(wheels, Path(unpacked)) > GLIBC_OF_DEBIAN:
             pytest.skip("the C library is newer than Debian 12's; `make wheels` makes wheels for it")
         shutil.copytree(wheels, place / "wheels")
         yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def programs_of(wheels: Path, folder: Path) -> list[Path]:

@@ -30,11 +30,8 @@ impl Place {
     /// # Errors
     /// Input when the path is not absolute, or its directory is not there, or a symbolic link is on the way.
     pub fn open(path: &Path) -> Result<Self> {
-        let wrong = |why: &str| Fault::input(format!("path = {path:?}: {why}"));
-        let parts = path.parent().zip(path.file_name());
-        let (directory, name) = parts
-            .filter(|_| path.is_absolute())
-            .ok_or_else(|| wrong("must be absolute and end in a file name"))?;
+        let wrong = |why: &str| wrong(path, why);
+        let (directory, name) = parts(path)?;
         let opened = open_directory(directory).map_err(|error| match error {
             Errno::ELOOP => wrong("a directory in it is a symbolic link: name the real one"),
             Errno::ENOSYS => wrong("cannot be opened safely: this needs Linux 5.6"),
@@ -43,11 +40,7 @@ impl Place {
                 std::io::Error::from(error)
             )),
         })?;
-        Ok(Self {
-            directory: opened,
-            name: name.to_owned(),
-            path: path.to_owned(),
-        })
+        Ok(Self::in_directory(opened, name, path))
     }
 
     /// The place of a path that was opened before; None where its directory is gone, or is no longer the one that it was
@@ -56,15 +49,21 @@ impl Place {
     /// # Errors
     /// Its directory cannot be opened for another reason.
     pub fn find(path: &Path) -> Result<Option<Self>> {
-        let directory = path.parent().unwrap_or(path);
+        let (directory, name) = parts(path)?;
         match open_directory(directory) {
             Err(error) if is_gone(error) => Ok(None),
-            Err(error) => Err(Fault::failed(format!(
-                "cannot open {}: {}",
-                directory.display(),
-                std::io::Error::from(error)
-            ))),
-            Ok(_) => Self::open(path).map(Some),
+            opened => opened
+                .map(|opened| Some(Self::in_directory(opened, name, path)))
+                .map_err(std::io::Error::from)
+                .doing(format!("open {}", directory.display())),
+        }
+    }
+
+    fn in_directory(directory: File, name: &OsStr, path: &Path) -> Self {
+        Self {
+            directory,
+            name: name.to_owned(),
+            path: path.to_owned(),
         }
     }
 
@@ -222,6 +221,18 @@ impl Place {
         let how = beneath(flags).mode(mode);
         openat2(&self.directory, name, how).map(File::from)
     }
+}
+
+fn wrong(path: &Path, why: &str) -> Fault {
+    Fault::input(format!("path = {path:?}: {why}"))
+}
+
+/// The directory of a path, and its name there.
+fn parts(path: &Path) -> Result<(&Path, &OsStr)> {
+    path.parent()
+        .zip(path.file_name())
+        .filter(|_| path.is_absolute())
+        .ok_or_else(|| wrong(path, "must be absolute and end in a file name"))
 }
 
 /// Whether what a path named is there no longer, or something else is.
