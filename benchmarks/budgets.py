@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Benchmark, Piece, build, mean, percent, present, table
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, mean, percent, present, table
 
 import ascar
-from ascar import _core
 
 OVER_MAX, USED_MIN = 0.05, 0.9
 _UNDECIDED = 3
@@ -167,7 +166,7 @@ def main() -> None:
     package = Path(str(ascar.__file__)).parent
     names = ("campaign", "search", "verification", "evaluation", "loops/offline")
     files = [package / f"{name}.py" for name in names]
-    benchmark = Benchmark.of(given, build(Path(_core.__file__), *files))
+    benchmark = Benchmark.of(given, build(*crate_sources("python"), *files))
     wanted = studies()
     found = benchmark.run(Piece(one.key, one.run) for one in wanted)
     rows: list[list[str]] = []

@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from benchmarks.harness import Benchmark, Piece, build
+from benchmarks.harness import Benchmark, Piece, build, crate_sources
 
 BIN = Path(sys.executable).parent
 EXAMPLE = Path(__file__).parents[1] / "target/release/examples/many_agents"
@@ -147,7 +147,7 @@ def main() -> None:
         pieces[f"{given.agents}, {given.seconds} s"] = partial(many_agents, given.agents, given.seconds)
     else:
         print(f"{EXAMPLE} is not built: see --help", file=sys.stderr)
-    benchmark = Benchmark.of(given, build(BIN / "ascard"))
+    benchmark = Benchmark.of(given, build(*crate_sources("ascard")))
     print(json.dumps(benchmark.run(Piece(key, run) for key, run in pieces.items()), indent=2))
 
 

@@ -29,8 +29,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.capes_daemons import BIN, EXAMPLE, Processes, cpu_s, resident_bytes
-from benchmarks.harness import Benchmark, Piece, build, digits, table
+from benchmarks.capes_daemons import EXAMPLE, Processes, cpu_s, resident_bytes
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, digits, table
 
 from ascar.capes.messages.bus import Bus
 from ascar.messaging import Link, Settings
@@ -201,7 +201,7 @@ def main() -> None:
         )
         for attackers in (0, ATTACKERS)
     ]
-    found = Benchmark.of(given, build(BIN / "ascard")).run(pieces)
+    found = Benchmark.of(given, build(*crate_sources("ascard"))).run(pieces)
     heads = ("attackers", "ticks", "missing", "longest gap, s", "share of a core", "memory, MB")
     table(
         (*heads, "status, s", "kill, ms: median", "most", "load of the machine"),

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ascar import _core
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
 Estimate = tuple[float, float, float]
 """A value with the ends of its 95% interval, which are nan where there is none."""
 Found = dict[str, dict[str, Any]]
@@ -52,8 +52,26 @@ def seconds(text: str) -> float:
 
 def build(*files: Path) -> str:
     """A short name of a build, of the compiled half where no files are named: builds do not mix."""
-    contents = b"".join(file.read_bytes() for file in files or (Path(_core.__file__),))
+    contents = b"".join(file.read_bytes() for file in files or crate_sources("python"))
     return hashlib.sha256(contents).hexdigest()[:12]
+
+
+def crate_sources(*names: str) -> list[Path]:
+    """What crates are compiled from: their sources, those of the crates they need, and all versions.
+
+    Two machines compile different bytes from the same sources, and go on from each other's results.
+    """
+    waiting, crates = list(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in crates:
+            continue
+        crates.add(name)
+        needs = tomllib.loads((ROOT / "crates" / name / "Cargo.toml").read_text()).get("dependencies", {})
+        waiting += [one.removeprefix("ascar-") for one in needs if one.startswith("ascar-")]
+    folders = [ROOT / "crates" / name for name in sorted(crates)]
+    sources = [file for folder in folders for file in sorted((folder / "src").rglob("*.rs"))]
+    return [ROOT / "Cargo.toml", ROOT / "Cargo.lock", *sources]
 
 
 def sources(*names: str, within: tuple[str, ...]) -> str:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece, build, called, mean, number, table
+from benchmarks.harness import Benchmark, Piece, build, called, crate_sources, mean, number, table
 
 from ascar.program.node_binary import find_ascard
 
@@ -103,7 +103,7 @@ def main() -> None:
         sys.exit("needs root, to format and mount a loop device")
     if not (MEMORY_GROUPS / "memory.limit_in_bytes").exists():
         sys.exit(f"needs the memory controller of cgroup v1 at {MEMORY_GROUPS}")
-    benchmark.build = build(find_ascard())
+    benchmark.build = build(*crate_sources("ascard"))
     pieces = {
         (workload, file_system, run): Piece(
             f"{workload}/{file_system}/{run}", partial(one_run, workload, file_system, run)

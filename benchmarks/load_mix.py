@@ -17,7 +17,7 @@ import tempfile
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, table
 
 from ascar.program.node_binary import find_ascard
 
@@ -97,7 +97,7 @@ def main() -> None:
     given = parser.parse_args()
     names = given.workloads or [line["name"] for line in lines("--list")]
     how = f"{given.seconds:g} s, {given.data_mb:g} MB"
-    found = Benchmark.of(given, build(find_ascard())).run(
+    found = Benchmark.of(given, build(*crate_sources("ascard"))).run(
         Piece(f"{name}, {how}", partial(mix, name, given)) for name in names
     )
     table(

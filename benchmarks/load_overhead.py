@@ -18,10 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, table
 from benchmarks.load_mix import lines
-
-from ascar.program.node_binary import find_ascard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +77,7 @@ def filebench(text: str, place: Path) -> float | None:
 def main() -> None:
     """Measure and print a table."""
     given = Benchmark.parser(__doc__ or "", "5min").parse_args()
-    found = Benchmark.of(given, build(find_ascard())).run(
+    found = Benchmark.of(given, build(*crate_sources("ascard"))).run(
         Piece(f"{name}, run {run + 1}", partial(measure, text))
         for run in range(RUNS)
         for name, (text, _) in WORKLOADS.items()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, table
 from benchmarks.load_mix import lines
 
 from ascar.features import features_of, relative_differences, signature_workload
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--directory", default="/dev/shm")
     given = parser.parse_args()
     how = f"{given.pairs} pairs of {given.seconds:g} s, {given.turns} turns"
-    found = Benchmark.of(given, build(find_ascard())).run(
+    found = Benchmark.of(given, build(*crate_sources("ascard"))).run(
         Piece(f"{name}, {how}", partial(compared, name, given)) for name in given.loads
     )
     heads = ("load", "held up by strace, times", "mix, sizes, positions, at most", "traced gaps")

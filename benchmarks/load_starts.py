@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness import Benchmark, Piece, build, table
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, table
 from benchmarks.load_mix import lines, scale_for
 
 from ascar.program.node_binary import find_ascard
@@ -101,7 +101,7 @@ def main() -> None:
     given = parser.parse_args()
     names = given.workloads or [line["name"] for line in lines("--list")]
     how = f"{given.runs} runs of {given.data_mb:g} MB, within {given.stop_within_ms:g} ms, seed {given.seed}"
-    found = Benchmark.of(given, build(find_ascard())).run(
+    found = Benchmark.of(given, build(*crate_sources("ascard"))).run(
         Piece(f"{name}, {how}", partial(runs, name, given)) for name in names
     )
     accounts = {key.partition(",")[0]: Account(**one) for key, one in found.items()}

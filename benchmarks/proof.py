@@ -29,10 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.feeding import FEEDS, Feed, fuzzer
-from benchmarks.harness import Benchmark, Piece, build, table
-
-from ascar import _core
-from ascar.program.node_binary import find_ascard
+from benchmarks.harness import Benchmark, Piece, build, crate_sources, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -280,7 +277,7 @@ def pieces(share: float, runner: Runner) -> Iterator[Piece]:
     """All of it in an order in which each proof comes to something soon, or a share of each, one at least."""
     of_rust = build(*sorted(CRATES.rglob("*.rs")))
     feeding = [*sorted((ROOT / "tests" / "fuzz").glob("*.py"))]
-    of_python = build(Path(_core.__file__), find_ascard(), *feeding, *sorted((ROOT / "python").rglob("*.py")))
+    of_python = build(*crate_sources("python", "ascard"), *feeding, *sorted((ROOT / "python").rglob("*.py")))
     for seed in range(max(proof.seeds for proof in PROOFS)):
         for proof in PROOFS:
             if seed < math.ceil(proof.seeds * share):

@@ -30,13 +30,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from ascar import _core
 from ascar.errors import AscarError
 from ascar.history import History
 from ascar.pilot.turns import mean_at_any_time
 from ascar.toml import toml_text
 
-from .harness import Benchmark, Piece, build, number, seconds, signed, table
+from .harness import Benchmark, Piece, build, crate_sources, number, seconds, signed, table
 from .server_rivals_mariadb import RivalMariaDB
 from .server_rivals_peers import PEERS, searched
 from .server_rivals_postgresql import RivalPostgreSQL
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from .harness import Estimate, Found
 
 HERE = Path(__file__).parent
-ASCAR = Path(_core.__file__).parent
+ASCAR = HERE.parent / "python" / "ascar"
 LOAD_MIN_S = 5.0
 TRIAL_BESIDE_S = 6.0
 BLOCKS_MAX = 200
@@ -157,7 +156,7 @@ class Rivalry:
         """As long as the others took on the average."""
         taken = [one["seconds"] for name in PEERS if (one := self._of(load, f"search/{name}"))]
         budget_s = fmean(taken) if taken else self.scale.trials * (self.scale.load_s + TRIAL_BESIDE_S)
-        searching = [*ASCAR.glob("*.py"), *(ASCAR / "optimizers").rglob("*.py"), Path(_core.__file__)]
+        searching = [*ASCAR.glob("*.py"), *(ASCAR / "optimizers").rglob("*.py"), *crate_sources("python")]
         return Piece(
             self._key(load, f"search/{OURS}"),
             lambda: by_ascar(self._testbed(), load, budget_s),

@@ -28,13 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from benchmarks.harness import Benchmark, Found, Piece, batches, build, percent, table
+from benchmarks.harness import Benchmark, Found, Piece, batches, build, crate_sources, percent, table
 from scipy.signal import lfilter
 
 import ascar.pilot.pairs_needed
 import ascar.pilot.turns
 import ascar.verification
-from ascar import _core
 from ascar.history import History
 from ascar.loops.offline import tune
 from ascar.pairs import Pairs
@@ -360,7 +359,7 @@ def main() -> None:
     given = Benchmark.parser(__doc__ or "", "30min").parse_args()
     modules = (ascar.verification, ascar.pilot.turns, ascar.pilot.pairs_needed)
     files = [Path(str(one.__file__)) for one in modules]
-    benchmark = Benchmark.of(given, build(Path(_core.__file__), *files))
+    benchmark = Benchmark.of(given, build(*crate_sources("python"), *files))
     drawn, loops = cells(), LOOPS
     pieces: dict[str, tuple[Callable[[Cell, int], dict[str, Any]], Cell, int]] = {}
     for at in range(max(STUDIES // BATCH, LOOP_STUDIES // LOOP_BATCH)):

@@ -74,6 +74,13 @@ def test_a_piece_may_have_a_build_of_its_own(harness, tmp_path):
     assert [found("one", "x"), found("two", "x"), found("two", "y"), found("one", "x")] == [1, 1, 2, 1]
 
 
+def test_a_crate_is_compiled_from_its_own_sources_and_those_of_what_it_needs(harness):
+    of_python = {file.relative_to(harness.ROOT).as_posix() for file in harness.crate_sources("python")}
+    assert {"Cargo.lock", "crates/python/src/lib.rs", "crates/random/src/lib.rs"} <= of_python
+    assert not [file for file in of_python if file.startswith("crates/interface/")]
+    assert set(harness.crate_sources("random")) < set(harness.crate_sources("python"))
+
+
 def test_a_digest_covers_what_is_imported(harness, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mine_a.py").write_text("from mine_b import x\nfrom json import loads\n")
