@@ -8,6 +8,7 @@ has its budget. Gains are of the last comparison, which runs the default and the
 the interval that the verdict rests on. What is left behind is what differs from before the study: loop
 devices, mounts, settings of the kernel, processes and directories of ascar or of a server.
 
+linux                    streams of an application that lies on an ext4 volume of 1,000 reads a second
 ceph rados, ceph rbd     64 KiB writes of objects, and 4 KiB reads and writes of an image
 ceph failure             the same writes, with an OSD that fails in each trial, and its recovery bounded
 ceph ranking             random configurations of 64 KiB writes; `ascar importance` ranks the parameters
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,7 +35,8 @@ from benchmarks.harness import Benchmark, Piece, called, digits, present, table
 from ascar.toml import toml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
+    from contextlib import AbstractContextManager
 
 _PLACE = os.environ.get("TMPDIR", "/var/tmp")
 _RESTORED_S = 10.0
@@ -42,6 +45,8 @@ _DAEMON = re.compile(
 )
 _OURS = ("ascar-", "localfs-")
 _RANKED_MAX = 8
+_VOLUME_BYTES, _VOLUME_IOPS = 2 << 30, 1000
+_LIMITS = [Path(f"/sys/fs/cgroup/blkio/blkio.throttle.{way}_iops_device") for way in ("read", "write")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +57,52 @@ class FirstStudy:
         system: the kind of its target.
         changes: keys by table that replace those of the study, "workload" as a whole.
         is_ranked: whether the parameters are ranked afterwards.
+        on_volume: whether the target is the path of a volume, on which an application is.
     """
 
     system: str
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     is_ranked: bool = False
+    on_volume: bool = False
 
-    def table(self, written: Mapping[str, Any], name: str) -> dict[str, Any]:
+    def place(self) -> AbstractContextManager[dict[str, str]]:
+        """What the target has besides: the path of the application's files."""
+        return volume() if self.on_volume else nullcontext({})
+
+    def table(self, written: Mapping[str, Any], name: str, place: Mapping[str, str]) -> dict[str, Any]:
         """The study.
 
         Args:
             written: what `ascar init` wrote.
             name: the name of the study.
+            place: more keys of the target.
         """
         made = {key: dict(of) for key, of in written.items()}
         for key, values in self.changes.items():
             made[key] = dict(values) if key == "workload" else {**made.get(key, {}), **values}
         made["study"]["name"] = name
+        made["target"] |= place
         return made
+
+
+@contextmanager
+def volume() -> Generator[dict[str, str]]:
+    """An ext4 volume of so many reads and writes a second, as the key `path` of a target."""
+    with ExitStack() as ends:
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="first-studies-", dir=_PLACE)))
+        image, place = folder / "image", folder / "mounted"
+        with image.open("wb") as file:
+            file.truncate(_VOLUME_BYTES)
+        place.mkdir()
+        called("mkfs.ext4", "-q", image)
+        called("mount", "-o", "loop", image, place)
+        ends.callback(called, "umount", place)
+        number = place.stat().st_dev
+        device = f"{os.major(number)}:{os.minor(number)}"
+        for limit in _LIMITS:
+            limit.write_text(f"{device} {_VOLUME_IOPS}")
+            ends.callback(limit.write_text, f"{device} 0")
+        yield {"path": str(place)}
 
 
 def _fio(**options: Any) -> dict[str, Any]:
@@ -78,12 +111,14 @@ def _fio(**options: Any) -> dict[str, Any]:
 
 _WRITES = _fio(ioengine="rados", rw="randwrite", bs="64k", size="256m", nrfiles=256)
 _MIXED = _fio(ioengine="rbd", rw="randrw", bs="4k", size="256m")
+_STREAMS = _fio(ioengine="psync", rw="read", bs="64k", size="512m", numjobs=2, iodepth=1)
 _LONG = {"study": {"budget": "20 min"}}
 STUDIES: dict[str, FirstStudy] = {
     "localfs": FirstStudy("localfs"),
     "sqlite": FirstStudy("sqlite"),
     "postgresql": FirstStudy("postgresql"),
     "redis": FirstStudy("redis"),
+    "linux": FirstStudy("linux", {"workload": _STREAMS}, on_volume=True),
     "mariadb": FirstStudy("mariadb"),
     "rocksdb": FirstStudy("rocksdb"),
     "ceph": FirstStudy("ceph"),
@@ -143,8 +178,8 @@ def first_study(name: str, study: FirstStudy) -> dict[str, Any]:
     Raises:
         RuntimeError: a command failed.
     """
-    before = machine()
-    with tempfile.TemporaryDirectory(prefix="first-studies-", dir=_PLACE) as folder:
+    with study.place() as place, tempfile.TemporaryDirectory(prefix="first-studies-", dir=_PLACE) as folder:
+        before = machine()
         environment = {
             **os.environ,
             "ASCAR_HISTORY": str(Path(folder, "history.sqlite")),
@@ -165,11 +200,12 @@ def first_study(name: str, study: FirstStudy) -> dict[str, Any]:
             return done.stdout
 
         ascar("init", study.system, "--out", str(path))
-        path.write_text(toml_text(study.table(tomllib.loads(path.read_text()), run)))
+        path.write_text(toml_text(study.table(tomllib.loads(path.read_text()), run, place)))
         start_s = time.monotonic()
         outcome = json.loads(ascar("tune", str(path), "--json", "--quiet", accepted=(0, 3)))
         spent_s = time.monotonic() - start_s
         ranking = json.loads(ascar("importance", run, "--json")) if study.is_ranked else None
+        left = left_behind(before)
     verdict = outcome["verdict"]
     return {
         "minutes": spent_s / 60,
@@ -181,7 +217,7 @@ def first_study(name: str, study: FirstStudy) -> dict[str, Any]:
         "stage_s": outcome["stage_s"],
         "ranking": ranking
         and {key: ranking[key] for key in ("ranking", "rows", "rank_stability", "variance")},
-        "left": left_behind(before),
+        "left": left,
     }
 
 

@@ -13,6 +13,7 @@ full pages   PostgreSQL, updates of random rows soon after a checkpoint, on a vo
              writes a second of at most 16 KiB each: `wal_compression` off; lz4 is right
 buffers      PostgreSQL in 256 MiB of memory, look-ups in data of 640 MB: `shared_buffers` of 16 MB; 128 MB
 lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,536, so that each is a list; 128
+threads      Redis, strings on processors that are busy as it is: `io-threads` of 2; 1
 pool         MariaDB, `oltp_read_write` on tables of 100 MB: `innodb_buffer_pool_size` of 16 MB; 256 MB
 memtables    RocksDB, random writes over 400 MB: `write_buffer_size` of 1 MB; 64 MB
 logging      Ceph, 4 KiB objects written: `debug_osd` of 20/20; 0/0
@@ -138,6 +139,16 @@ CASES = {
         ("hz", "activerehashing", "latency_tracking"),
         {"kind": "redis", "memory": "1 GiB", "settings": {"save": ""}},
         {"kind": "redis-benchmark", "mix": "hashes", "keys": 1_000_000, "value_bytes": 20, "pipeline": 8},
+        load_s=3,
+        budget_s=180,
+    ),
+    "threads": MisSet(
+        "io_threads",
+        2,
+        1,
+        ("hz", "activerehashing", "latency_tracking"),
+        {"kind": "redis", "memory": "1 GiB", "settings": {"save": ""}},
+        {"kind": "redis-benchmark", "keys": 100_000, "pipeline": 1},
         load_s=3,
         budget_s=180,
     ),

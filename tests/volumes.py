@@ -44,7 +44,8 @@ def ext4_volume(folder: Path, *, read_ahead_kb: int, reads_per_s: int | None = N
         queue.write_text(str(read_ahead_kb))
         ends.callback(queue.write_text, before)
         yield place
-        assert queue.read_text().strip() == str(read_ahead_kb)
+        left_kb = int(queue.read_text())
+        assert left_kb == read_ahead_kb, f"a read-ahead of {left_kb} KiB is left"
 
 
 def _unmount(place: Path) -> None:

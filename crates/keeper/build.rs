@@ -42,6 +42,8 @@ struct Entry {
     search: Option<[i64; 2]>,
     #[allow(dead_code)]
     log: Option<bool>,
+    #[allow(dead_code)]
+    step: Option<i64>,
 }
 
 impl Entry {
@@ -78,6 +80,8 @@ impl Entry {
             "scheduler" => "Scheduler",
             "scheduled" => "Scheduled",
             "depth" => "Depth",
+            "limits" => "Limits",
+            "limited" => "Limited",
             "raised" => "Raised",
             _ => panic!("{}: couples = {word:?}: unknown", self.name),
         });

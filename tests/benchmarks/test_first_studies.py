@@ -23,7 +23,7 @@ needs_losetup = pytest.mark.skipif(shutil.which("losetup") is None, reason="need
 def test_a_first_study_is_what_init_writes_and_can_be_opened(name, tmp_path):
     path = tmp_path / "study.toml"
     subprocess.run([sys.executable, "-m", "ascar", "init", STUDIES[name].system, "--out", path], check=True)
-    table = STUDIES[name].table(tomllib.loads(path.read_text()), "first")
+    table = STUDIES[name].table(tomllib.loads(path.read_text()), "first", {})
     try:
         prepared = PreparedStudy.open(Study.of(table))
     except EnvironmentLacks as lack:

@@ -21,7 +21,7 @@ def test_a_mis_set_server_is_a_study_from_the_wrong_setting(name, tmp_path):
     except EnvironmentLacks as lack:
         pytest.skip(lack.message)
     assert space.default()[case.parameter] == case.wrong
-    right = space.validate({**space.default(), case.parameter: case.right})
+    right = space.nearest({**space.default(), case.parameter: case.right})
     assert right[case.parameter] == case.right
     assert {name for name in space.names if name not in space.pinned} == {case.parameter, *case.tuned}
 

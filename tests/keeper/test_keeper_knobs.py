@@ -242,7 +242,7 @@ def test_ext4_knobs_take_powers_of_two_where_the_kernel_does(keeper, device):
 def test_a_queue_depth_that_the_device_cannot_do_is_the_kernels_refusal(keeper, loop):
     queue(loop, "scheduler").write_text("none")
     old = text(queue(loop, "nr_requests"))
-    with pytest.raises(InputError, match="the kernel refuses it"):
+    with pytest.raises(StageFailed, match="the kernel refuses it"):
         keeper.knob_write(f"block.{loop.name}.nr_requests", 1_000_000)
     assert text(queue(loop, "nr_requests")) == old
 

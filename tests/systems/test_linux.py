@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from ascar.catalogues import DEVICE_MARK, linux
@@ -187,3 +188,51 @@ def test_the_disk_and_the_file_system_below_a_path_are_tuned_and_put_back(mounte
     assert not place.exists()
     assert {one: (queue / one).read_text() for one in before} == before
     assert [one.name for one in mounted.iterdir() if one.name != "lost+found"] == ["data"]
+
+
+@pytest.mark.root
+@pytest.mark.machine
+@pytest.mark.parametrize("parameters", ["expert", "wide"])
+def test_configurations_drawn_at_random_can_be_put_in_force(
+    mounted: Path, parameters: str, seed: int
+) -> None:
+    with Linux({"path": str(mounted), "parameters": parameters}) as target:
+        for wanted in target.space.sample(np.random.default_rng(seed), 8):
+            target.apply(wanted)
+            shown = target.read(target.space.names)
+            assert {name: shown[name] for name in wanted if shown[name] != wanted[name]} == {}
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_limit_of_a_queue_leaves_its_read_ahead_as_it_is(mounted: Path) -> None:
+    """Linux 6.18 computes the read-ahead anew with every limit of the queue."""
+    with Linux({"path": str(mounted)}) as target:
+        default = target.space.default()
+        target.apply(default.replaced(block_max_sectors_kb=64))
+        assert target.read(["block_read_ahead_kb"]) == {"block_read_ahead_kb": 4}
+        lines = target.commands(default.replaced(block_max_sectors_kb=64), ["block_max_sectors_kb"])["shell"]
+        assert [line.split("/")[-1] for line in lines] == ["max_sectors_kb", "read_ahead_kb"]
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_without_a_scheduler_there_are_no_more_requests_than_the_device_holds(mounted: Path) -> None:
+    device = str(Devices.below(mounted).disk)
+    held = int(Path("/sys/block", device, "mq/0/nr_tags").read_text())
+    queue = ["block.DEV.scheduler", "block.DEV.nr_requests"]
+    with Linux({"settings": queue, "device": device}) as target:
+        more = target.space.default().replaced(block_nr_requests=held + 1)
+        assert target.space.is_valid(more.replaced(block_scheduler="mq-deadline"))
+        assert not target.space.is_valid(more.replaced(block_scheduler="none"))
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_setting_that_the_kernel_only_shows_is_left_out_and_refused_by_name(mounted: Path) -> None:
+    path = Path("/sys/fs/ext4", str(Devices.below(mounted).volume), "max_writeback_mb_bump")
+    if not path.exists() or path.stat().st_mode & 0o200:
+        pytest.skip(f"{path} can be written, or there is none")
+    assert "ext4_max_writeback_mb_bump" not in Linux({"path": str(mounted), "parameters": "wide"}).space.names
+    with pytest.raises(EnvironmentLacks, match="max_writeback_mb_bump'.* is read-only on this kernel"):
+        Linux({"path": str(mounted), "settings": ["ext4.DEV.max_writeback_mb_bump"]})

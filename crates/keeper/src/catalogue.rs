@@ -33,6 +33,10 @@ pub enum Coupling {
     Depth,
     /// Is reset by a new scheduler.
     Scheduled,
+    /// A limit of a queue, with which the kernel computes the read-ahead anew.
+    Limits,
+    /// Is computed anew with the limits of its queue.
+    Limited,
     /// Lustre raises these siblings with it where they would be too low, and never lowers them again.
     Raises(&'static [&'static str]),
     /// Is raised by siblings.
@@ -66,7 +70,7 @@ const fn rule(
     }
 }
 
-use Coupling::{Alone, Depth, Raised, Raises, Scheduled, Scheduler, Zeroes};
+use Coupling::{Alone, Depth, Limited, Limits, Raised, Raises, Scheduled, Scheduler, Zeroes};
 use Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 
 /// Where a Lustre client has its parameters: what `lctl get_param` and `set_param` read and write. Newer clients have

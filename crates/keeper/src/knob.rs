@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::catalogue::Coupling::{Depth, Raised, Raises, Scheduled, Scheduler, Zeroes};
+use crate::catalogue::Coupling::{
+    Depth, Limited, Limits, Raised, Raises, Scheduled, Scheduler, Zeroes,
+};
 use crate::catalogue::Values::{Limit, Listed, PowersOfTwo, Range, UpTo};
 use crate::catalogue::{RULES, Rule, resolve};
 use crate::fault::{Fault, Result};
@@ -137,6 +139,7 @@ impl Knob {
                 .map(|rule| rule.pattern.replace("<dev>", device))
                 .collect(),
             (Depth, Some(device)) => vec![format!("block.{device}.iosched/async_depth")],
+            (Limits, Some(device)) => vec![format!("block.{device}.read_ahead_kb")],
             (Raises(siblings), Some(_)) => {
                 let directory = self.directory();
                 siblings
@@ -158,6 +161,7 @@ impl Knob {
         match (self.rule.coupling, &self.device) {
             (Zeroes(other), _) => self.name.as_str().min(other).to_owned(),
             (Scheduler | Depth | Scheduled, Some(device)) => format!("block.{device}.scheduler"),
+            (Limits | Limited, Some(device)) => format!("block.{device}.max_sectors_kb"),
             (Raises(_) | Raised, _) => self.directory().to_owned(),
             _ => self.name.clone(),
         }
@@ -173,7 +177,7 @@ impl Knob {
     /// In which order a cluster is restored: what resets others comes first.
     pub fn rank(&self) -> u8 {
         match self.rule.coupling {
-            Scheduler | Raises(_) => 0,
+            Scheduler | Limits | Raises(_) => 0,
             Depth => 1,
             _ => 2,
         }

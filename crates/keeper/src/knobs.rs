@@ -64,7 +64,7 @@ pub fn write(journal: &mut Journal, knob: &Knob, value: &Scalar) -> Result<Writt
             journal.found(story.n, story.knob.read())?;
         }
         if let Err(error) = written {
-            return Err(Fault::input(format!(
+            return Err(Fault::failed(format!(
                 "{} = {value}: the kernel refuses it: {error}",
                 knob.name
             )));

@@ -39,10 +39,11 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         limit: the greatest number; zero is no limit.
         zeroes: the setting that becomes zero with a change.
         raises: siblings that Lustre raises with it.
-        couples: what the scheduler has to do with it.
+        couples: what the scheduler or the limits of the queue have to do with it; see `coupling`.
         expert: whether a study searches it that names no settings.
         search: the range that is searched then; None: all that is allowed.
         log: whether the scale of that range is logarithmic.
+        step: the distance of the values that are searched, where the kernel rounds down to it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     expert: bool = False
     search: tuple[int, int] | None = None
     log: bool = False
+    step: int = 1
 
     @property
     def cost(self) -> ChangeCost:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from ascar.catalogues.coupling import lock_of
 from ascar.systems.applied import users_journals
 
 if TYPE_CHECKING:
@@ -24,26 +25,14 @@ def holder_of(resources: Iterable[str]) -> str | None:
     """
     held = _held()
     for resource in resources:
-        for name in _coupled(resource):
-            for place in (LOCKS, users_journals() / "locks"):
-                path = place / f"{name.replace('/', '!')}.lock"
-                try:
-                    if path.stat().st_ino in held:
-                        return _owner(path)
-                except OSError:
-                    continue  # nobody ever held it
+        for place in (LOCKS, users_journals() / "locks"):
+            path = place / f"{lock_of(resource).replace('/', '!')}.lock"
+            try:
+                if path.stat().st_ino in held:
+                    return _owner(path)
+            except OSError:
+                continue  # nobody ever held it
     return None
-
-
-def _coupled(knob: str) -> tuple[str, ...]:
-    """The names under which the keeper locks a knob: those that one write changes together share a lock."""
-    kind, _, rest = knob.partition(".")
-    if kind == "vm":
-        return knob, knob.replace("_ratio", "_bytes")
-    device, _, file = rest.partition(".")
-    if kind == "block" and (file in ("scheduler", "nr_requests") or file.startswith("iosched/")):
-        return (f"block.{device}.scheduler",)
-    return (knob,)
 
 
 def _held() -> set[int]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ascar.nodes import Node
 
 _LIMIT_S = 30.0
+_OWNER_WRITES = 0o200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,20 @@ class KernelFiles:
                 return path.read_text("utf-8", errors="replace")
             except OSError as error:
                 raise EnvironmentLacks(f"{path}: {error.strerror}") from error
-        done = self.node.run(["cat", "--", str(path)], _LIMIT_S)
-        if done.status != 0:
-            last = (done.err.strip().splitlines() or ["no message"])[-1]
-            raise EnvironmentLacks(f"node {self.node.name}: {path}: {last[:300]}")
-        return done.out.decode("utf-8", "replace")
+        return self._said("cat", "--", str(path))
+
+    def can_be_written(self, path: Path) -> bool:
+        """Whether its owner may write to it: what this kernel only shows, root cannot change either.
+
+        Raises:
+            EnvironmentLacks: there is no such file, or the node cannot be reached.
+        """
+        if self.node is None:
+            try:
+                return bool(path.stat().st_mode & _OWNER_WRITES)
+            except OSError as error:
+                raise EnvironmentLacks(f"{path}: {error.strerror}") from error
+        return bool(int(self._said("stat", "--format=%a", "--", str(path)), 8) & _OWNER_WRITES)
 
     def in_force(self, path: Path) -> str:
         """The value in force; empty where it cannot be read."""
@@ -73,3 +83,12 @@ class KernelFiles:
             return int(text)
         except ValueError:
             raise EnvironmentLacks(f"{path}: has {text!r:.80}, where a number was expected") from None
+
+    def _said(self, *words: str) -> str:
+        """What a command on the node prints; its last word is a file."""
+        assert self.node is not None, "commands are for nodes"
+        done = self.node.run(words, _LIMIT_S)
+        if done.status != 0:
+            last = (done.err.strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentLacks(f"node {self.node.name}: {words[-1]}: {last[:300]}")
+        return done.out.decode("utf-8", "replace")

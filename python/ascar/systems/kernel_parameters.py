@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, kernel_setting, linux
@@ -14,7 +15,6 @@ from ascar.systems.machine import backing_of, disk_of, file_system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from ascar.systems.kernel_files import KernelFiles
 
@@ -63,8 +63,8 @@ class Devices:
 def all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> tuple[Parameter, ...]:
     """The settings that an expert searches, or all of them, with the ranges that are searched.
 
-    Left out are those that this machine lacks, limits of devices, what only one scheduler has, and of two
-    settings that replace each other the one that is not in force.
+    Left out are those that this machine lacks or only shows, limits of devices, what only one scheduler has,
+    and of two settings that replace each other the one that is not in force.
     """
     return tuple(_all_here(devices, files, wide=wide))
 
@@ -78,8 +78,9 @@ def _all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> Iterator[P
             continue
         if DEVICE_MARK in setting.name and device is None:
             continue
-        present = files.in_force(setting.file(device))
-        if not present or (setting.zeroes is not None and present == "0"):
+        path = setting.file(device)
+        present = files.in_force(path)
+        if not present or (setting.zeroes is not None and present == "0") or not files.can_be_written(path):
             continue
         name = setting.name.replace(DEVICE_MARK, DEVICE)
         yield _parameter(setting, identifier(name), devices.native(name), device, files)
@@ -122,7 +123,7 @@ def parameter_here(native: str, devices: Devices, files: KernelFiles) -> Paramet
 
     Raises:
         StudyError: no such setting, or it is one of a device and none is named.
-        EnvironmentLacks: the machine does not have the setting, or cannot be reached.
+        EnvironmentLacks: the machine does not have the setting, or only shows it, or cannot be reached.
     """
     setting = known_setting(native)
     device = devices.of(native) or devices.disk
@@ -132,22 +133,50 @@ def parameter_here(native: str, devices: Devices, files: KernelFiles) -> Paramet
     if setting.limit is None:
         try:
             files.text(path)
+            is_fixed = not files.can_be_written(path)
         except EnvironmentLacks as error:
             raise EnvironmentLacks(
                 f"target.settings: {native!r}: the machine does not have it ({error.message})"
             ) from error
+        if is_fixed:
+            raise EnvironmentLacks(f"target.settings: {native!r}: {path} is read-only on this kernel")
     return _parameter(setting, identifier(native), devices.native(native), device, files, whole=True)
 
 
-def ordered(parameters: Sequence[Parameter]) -> tuple[Expression, ...]:
-    """What the kernel would change without a word: a background limit that is not the lower one."""
+def accepted(parameters: Sequence[Parameter], devices: Devices, files: KernelFiles) -> tuple[Expression, ...]:
+    """What the kernel would refuse, or change without a word, as constraints.
+
+    A background limit of dirty pages is the lower one. Without a scheduler there are no more requests than
+    the device's own queue holds.
+    """
+    return tuple(
+        parse(text) for text in (*_of_dirty_pages(parameters), *_of_queues(parameters, devices, files))
+    )
+
+
+def _of_dirty_pages(parameters: Sequence[Parameter]) -> Iterator[str]:
     present = {one.name: one.default for one in parameters}
-    found: list[Expression] = []
     for unit in ("ratio", "bytes"):
         low, high = f"vm_dirty_background_{unit}", f"vm_dirty_{unit}"
         if low in present and high in present and int(present[low]) < int(present[high]):
-            found.append(parse(f"{low} < {high}"))
-    return tuple(found)
+            yield f"{low} < {high}"
+
+
+def _of_queues(parameters: Sequence[Parameter], devices: Devices, files: KernelFiles) -> Iterator[str]:
+    natives = {one.native: one for one in parameters}
+    for native, depth in natives.items():
+        queue, _, file = native.rpartition(".")
+        if file != "nr_requests":
+            continue
+        device = here(native, devices.disk).split(".")[1]
+        held = files.in_force(Path("/sys/block", device, "mq/0/nr_tags"))
+        if not held.isdecimal():
+            continue  # a device without a queue of its own
+        limit, scheduler = f"{depth.name} <= {held}", natives.get(f"{queue}.scheduler")
+        if scheduler is not None:
+            yield f'{scheduler.name} != "none" or {limit}'
+        elif files.in_force(Path("/sys/block", device, "queue/scheduler")) == "none":
+            yield limit
 
 
 def _parameter(
@@ -183,8 +212,9 @@ def _parameter(
         powers = [2**at for at in range(high.bit_length()) if low <= 2**at <= high]
         values: list[int] = sorted({present, *powers, *([0] if low == 0 else [])})
         return ordinal(name, values, default=present, **traits)
-    outside = {} if low <= present <= high else {present: "the value that the machine started with"}
-    return integer(name, (low, high), log=log, default=present, special=outside, **traits)
+    is_searched = low <= present <= high and (present - low) % setting.step == 0
+    outside = {} if is_searched else {present: "the value that the machine started with"}
+    return integer(name, (low, high), step=setting.step, log=log, default=present, special=outside, **traits)
 
 
 def _labels(setting: KernelSetting, present: int) -> dict[str, str]:

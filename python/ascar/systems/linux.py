@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, linux
+from ascar.catalogues.coupling import to_write, with_reset
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
@@ -37,11 +38,11 @@ from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
     DEVICE,
     Devices,
+    accepted,
     all_here,
     file_of,
     here,
     known_setting,
-    ordered,
     parameter_here,
 )
 from ascar.systems.machine import describe_machine
@@ -125,7 +126,10 @@ class Linux(Target):
                 if found.count(parameter) > 1:
                     raise StudyError(f"target.settings: {name!r} is named twice; name each setting once")
         self.space = Space(
-            parameters, name="linux", constraints=ordered(parameters), allow_weaker=tuple(Guarantee)
+            parameters,
+            name="linux",
+            constraints=accepted(parameters, self._devices, files),
+            allow_weaker=tuple(Guarantee),
         )
         self.owner = "linux"
         self._files = ExitStack()
@@ -177,23 +181,18 @@ class Linux(Target):
         return {name: keeper.knob_read(self._native(name)).value for name in names}
 
     def apply(self, configuration: Configuration) -> Change:
-        """Write what differs; a scheduler comes first, because it brings settings of its own.
+        """Write what differs, and once more what the kernel resets with that.
 
         Raises:
             StageFailed: the kernel refuses a value.
         """
         keeper, start_s = self._entered(), time.monotonic()
-        wanted = {name: value for name, value in configuration.items() if value != self._current.get(name)}
-        if any(self._native(name).endswith(".scheduler") for name in wanted):
-            # It resets the queue's other settings, also those that stay as they are.
-            wanted |= {
-                name: value
-                for name, value in configuration.items()
-                if self._native(name).startswith("block.")
-            }
-        for name in sorted(wanted, key=lambda one: not self._native(one).endswith(".scheduler")):
-            value = wanted[name]
-            keeper.knob_write(self._native(name), value if isinstance(value, str) else int(value))
+        names = {self._native(name): name for name in configuration}
+        wanted = {native: configuration[name] for native, name in names.items()}
+        present = {native: self._current[name] for native, name in names.items() if name in self._current}
+        for native in to_write(wanted, present):
+            value = wanted[native]
+            keeper.knob_write(native, value if isinstance(value, str) else int(value))
         difference = self.space.change(self._current, configuration)
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}
@@ -258,7 +257,7 @@ class Linux(Target):
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """Commands that set the chosen settings; those of `/proc/sys` also as lines of sysctl.d."""
-        wanted = [one for one in self._settings(configuration) if one.parameter in chosen]
+        wanted = self._settings(configuration, chosen)
         return {
             "shell": [one.command for one in wanted],
             "sysctl": [
@@ -286,9 +285,7 @@ class Linux(Target):
                 f"target.node = {target._node.name!r}: `ascar apply` changes this machine alone; run the "
                 "commands of `ascar export` on the node"
             )
-        chosen = space.departures(configuration)
-        found = target._settings(configuration)
-        return Placement(tuple(one for one in found if one.parameter in chosen))
+        return Placement(tuple(target._settings(configuration, space.departures(configuration))))
 
     def _found_devices(self) -> Devices:
         device, path = self.options.device, self.options.path
@@ -321,15 +318,17 @@ class Linux(Target):
             ) from error
         return place
 
-    def _settings(self, configuration: Configuration) -> list[AppliedSetting]:
+    def _settings(self, configuration: Configuration, chosen: Collection[str]) -> list[AppliedSetting]:
+        """The settings of the chosen parameters, and those that have to be written again after them."""
         found: list[AppliedSetting] = []
         files = KernelFiles(self._node)
-        for name, value in configuration.items():
-            native = self._native(name)
+        names = {self._native(name): name for name in configuration}
+        for native in with_reset({native for native, name in names.items() if name in chosen}, names):
             path = file_of(native, self.options.device)
             before = files.in_force(path) or UNKNOWN
-            found.append(AppliedSetting(name, native, str(path), before, str(value)))
-        return sorted(found, key=lambda one: not one.knob.endswith(".scheduler"))
+            value = configuration[names[native]]
+            found.append(AppliedSetting(names[native], native, str(path), before, str(value)))
+        return found
 
     def _native(self, name: str) -> str:
         return here(self.space[name].native, self.options.device)

@@ -140,6 +140,14 @@ fn coupled_knobs_are_one_cluster() {
         assert_eq!(cluster(&format!("block.sda.{name}")), scheduler);
     }
     assert_ne!(cluster("block.sda.read_ahead_kb"), scheduler);
+    assert_eq!(
+        cluster("block.sda.read_ahead_kb"),
+        cluster("block.sda.max_sectors_kb")
+    );
+    assert!(
+        resolve("block.sda.max_sectors_kb").unwrap().rank()
+            < resolve("block.sda.read_ahead_kb").unwrap().rank()
+    );
     assert_ne!(cluster("block.sdb.scheduler"), scheduler);
     assert!(
         resolve("block.sda.scheduler").unwrap().rank()

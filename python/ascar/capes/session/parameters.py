@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.capes.session.joint_values import forbidden_by_relation
 from ascar.catalogues import kernel_setting
+from ascar.catalogues.coupling import in_order_of_writing
 from ascar.errors import AscarError, StudyError
 from ascar.space import Choices, Range
 from ascar.space.parameter import value_text
@@ -253,8 +254,7 @@ def keep_setting(setting: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
         AscarError: the keeper refuses one; what it had set is put back.
     """
     wanted = {key: value for key, value in setting.items() if defaults.get(key) != value}
-    # A scheduler brings its own queue depth, so it is set first.
-    order = sorted(wanted, key=lambda key: (not key.endswith(".scheduler"), key))
+    order = in_order_of_writing(sorted(wanted))
     kept: dict[str, Any] = {}
     if not order:
         return kept

@@ -22,6 +22,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues import kernel_setting
+from ascar.catalogues.coupling import with_reset
 from ascar.results.trial import Change
 from ascar.space import Configuration, Space
 from ascar.study import convert
@@ -149,9 +150,12 @@ class ProgramSystem(Target):
         difference = self.space.change(before, configuration)
         changed = set(difference.parameters)
         start_s = time.monotonic()
-        for name in self._kernel.keys() & changed & configuration.keys():
-            value = configuration[name]
-            self._of_root().knob_write(self._kernel[name], value if isinstance(value, str) else int(value))
+        of_kernel = {
+            self._kernel[name]: value for name, value in configuration.items() if name in self._kernel
+        }
+        for native in with_reset({self._kernel[name] for name in changed & self._kernel.keys()}, of_kernel):
+            value = of_kernel[native]
+            self._of_root().knob_write(native, value if isinstance(value, str) else int(value))
         own = {name: value for name, value in configuration.items() if name not in self._kernel}
         steps = dict(self._program.apply(changed - self._kernel.keys(), Configuration(own)))
         steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()))
