@@ -17,7 +17,7 @@ parameters first, so pairs (`not (a and b)`, ...) are found as well as one sum
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ascar.space.domain import Choices, Range, Value
@@ -42,7 +42,8 @@ class ParameterGroup:
 
     Attributes:
         names: the parameters, in the space's order.
-        rows: their valid joint values, in lexicographic order; none where they are equal.
+        rows: their valid joint values; none where they are equal. In lexicographic order where they are
+            ordered, and in the reverse otherwise, in which exclusive switches come as their names do.
     """
 
     names: tuple[str, ...]
@@ -122,7 +123,11 @@ class _JointSearch:
             for constraint in self._constraints:
                 grown |= self._grow(constraint)
         found = sorted(set(self._sets.values()) & self._rows.keys(), key=sorted)
-        return [ParameterGroup(self._ordered(names), self._rows[names]) for names in found]
+        return [self._group(names) for names in found]
+
+    def _group(self, names: frozenset[str]) -> ParameterGroup:
+        group = ParameterGroup(self._ordered(names), self._rows[names])
+        return group if group.ordered(self._domains) else replace(group, rows=group.rows[::-1])
 
     def _grow(self, constraint: Constraint) -> bool:
         """Join the sets that a constraint is about, if it leaves few joint values; whether it did."""
