@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _PLACE = os.environ.get("TMPDIR", "/var/tmp")
-_RESTORED_S = 10.0
+_RESTORED_S, _UNMOUNT_S = 10.0, 60.0
 _DAEMON = re.compile(
     r"ascard|mariadbd|mysqld|postgres|redis-server|ceph-(?:mon|mgr|osd)|db_bench|fio|sysbench"
 )
@@ -96,7 +96,7 @@ def volume() -> Generator[dict[str, str]]:
         place.mkdir()
         called("mkfs.ext4", "-q", image)
         called("mount", "-o", "loop", image, place)
-        ends.callback(called, "umount", place)
+        ends.callback(_unmount, place)
         number = place.stat().st_dev
         device = f"{os.major(number)}:{os.minor(number)}"
         for limit in _LIMITS:
@@ -170,6 +170,20 @@ def machine() -> set[str]:
         if _DAEMON.match(name):
             found.add(f"process {status.parent.name} {name}")
     return found
+
+
+def _unmount(place: Path) -> None:
+    """Unmount it once what was interrupted has put everything back."""
+    ends_s = time.monotonic() + _UNMOUNT_S
+    while True:
+        try:
+            called("umount", place)
+        except RuntimeError:
+            if time.monotonic() > ends_s:
+                raise
+            time.sleep(0.5)
+        else:
+            return
 
 
 def first_study(name: str, study: FirstStudy) -> dict[str, Any]:

@@ -117,6 +117,7 @@ _SCENARIO = (
         f"    @property\n    def {name}(self) -> {kind}: ...\n"
         for name, kind in (
             ("client_count", "int"),
+            ("is_open", "bool"),
             ("server_count", "int"),
             ("controls", "tuple[Control, ...]"),
         )

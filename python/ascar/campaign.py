@@ -145,16 +145,30 @@ def _space_of(study: Study, target: Target) -> Space:
 
 
 @dataclass(frozen=True, slots=True)
+class RecommendedTrial:
+    """What the search recommends.
+
+    Attributes:
+        trial: the latest usable trial of the recommended configuration.
+        expected_score: the score that the optimizer expects of it: the luckiest of many trials scores more
+            than its configuration does.
+    """
+
+    trial: Trial
+    expected_score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reserve:
     """Seconds of the budget that the search keeps back for the verification.
 
     Attributes:
         most_s: the most that is kept back, whatever is found.
-        needed_s: what the verification of a trial's configuration will take, at most `most_s`.
+        needed_s: what the verification of what the search recommends will take, at most `most_s`.
     """
 
     most_s: float
-    needed_s: Callable[[Trial | None], float]
+    needed_s: Callable[[RecommendedTrial | None], float]
 
 
 @dataclass(slots=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.campaign import RecommendedTrial
 from ascar.errors import Exhausted, ExpressionError, InputError, StudyError, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.proposals import Proposal, Proposals
@@ -171,7 +173,7 @@ class Search:
         """Whether there is time for another trial and for a pair of runs of what it may find."""
         return not self.is_over and self.campaign.left_s > 3 * self.campaign.trial_s
 
-    def best(self, without: Container[Configuration] = ()) -> Trial | None:
+    def best(self, without: Container[Configuration] = ()) -> RecommendedTrial | None:
         """The latest usable trial of what the optimizer recommends, which need not be the luckiest one.
 
         Args:
@@ -184,13 +186,17 @@ class Search:
             if _learned(trial) and trial.configuration != default and trial.configuration not in without
         ]
         found = recommend(self.optimizer, [self._evaluation(trial) for trial in trials])
-        usable = [trial for trial in trials if trial.usable]
-        same = [trial for trial in usable if found and trial.configuration == found.configuration]
-        if same:
-            return same[-1]
-        # What is recommended broke a constraint: the best of what did not.
+        usable = [trial for trial in trials if trial.usable and trial.score is not None]
         sign = self.campaign.prepared.study.objective.sign
-        return max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
+        same = [trial for trial in usable if found and trial.configuration == found.configuration]
+        if found is not None and same:
+            score = fmean(trial.score for trial in same if trial.score is not None)
+            # Of several objectives the loss is a compromise, on a scale of its own.
+            several = len(self.campaign.prepared.study.objectives) > 1
+            return RecommendedTrial(same[-1], score if several else -sign * found.loss)
+        # What is recommended broke a constraint: the best of what did not.
+        best = max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
+        return None if best is None or best.score is None else RecommendedTrial(best, best.score)
 
     def _purpose(self, configuration: Configuration) -> Purpose:
         """Something new, or once more what was measured already."""

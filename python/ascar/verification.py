@@ -26,7 +26,7 @@ from ascar.systems import Reusing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.campaign import Campaign
+    from ascar.campaign import Campaign, RecommendedTrial
     from ascar.pilot.turns import InTurns
     from ascar.results.trial import Trial
     from ascar.space import Configuration
@@ -82,27 +82,31 @@ class Verification:
         last = self.candidates[-1]
         return self._trial_of(last) if self._fits(self._found(last), last) else None
 
-    def promising(self, best: Trial | None) -> Trial | None:
+    def promising(self, best: RecommendedTrial | None) -> Trial | None:
         """A candidate that is worth a comparison: after one that is rejected, the next must look better."""
-        if best is None or not self.candidates or self.candidates[-1] not in self.rejected:
-            return best
-        return best if self._gain(best) > log1p(self.campaign.prepared.study.verify.margin) else None
+        if best is None:
+            return None
+        is_next = bool(self.candidates) and self.candidates[-1] in self.rejected
+        margin = log1p(self.campaign.prepared.study.verify.margin)
+        return None if is_next and self._gain(best.expected_score) <= margin else best.trial
 
     def reserve(self) -> Reserve:
         """What the search keeps back for the pairs that decide.
 
         Their number follows from the scatter between runs of one configuration, and from the gain that the
-        search shows; they take at most a share of the time that is left now.
+        optimizer expects, which is less than that of the luckiest trial; they take at most a share of the
+        time that is left now.
         """
         most_s = (1 - _SEARCH_SHARE_MIN) * self.campaign.left_s
 
-        def needed_s(best: Trial | None) -> float:
-            best = self.promising(best)
-            if best is None or best.score is None:
+        def needed_s(best: RecommendedTrial | None) -> float:
+            trial = self.promising(best)
+            if best is None or trial is None:
                 return 0.0
             test = self._test(len(self.candidates) + 1)
-            count = pairs_needed(self._gain(best), self._pair_scatter, test) or test.pairs_max
-            pair_s = self.campaign.pair_s((self._default, best.configuration))
+            gain = self._gain(best.expected_score)
+            count = pairs_needed(gain, self._pair_scatter, test) or test.pairs_max
+            pair_s = self.campaign.pair_s((self._default, trial.configuration))
             return min(_CAUTION * count * pair_s, most_s)
 
         return Reserve(most_s, needed_s)
@@ -200,15 +204,15 @@ class Verification:
         """Which candidate of the run it is, counted from 1."""
         return 1 + [*self.candidates, candidate].index(candidate)
 
-    def _gain(self, trial: Trial) -> float:
-        """What a trial of the search shows against the default: the ratio's logarithm, or a share."""
+    def _gain(self, score: float) -> float:
+        """What a score is against the default's: the ratio's logarithm, or a share."""
         defaults = [one.score for one in self.campaign.of(Purpose.DEFAULT) if one.score is not None]
-        if not defaults or trial.score is None:
+        if not defaults:
             return 0.0
         sign, default = self.campaign.prepared.study.objective.sign, fmean(defaults)
-        if default > 0 and trial.score > 0:
-            return sign * log(trial.score / default)
-        return sign * (trial.score - default) / abs(default) if default else 0.0
+        if default > 0 and score > 0:
+            return sign * log(score / default)
+        return sign * (score - default) / abs(default) if default else 0.0
 
     def _found(self, candidate: Configuration) -> InTurns:
         """What the pairs that the run has of a candidate show."""

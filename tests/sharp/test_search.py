@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Worth having: much throughput at little latency. A queue at the disk costs latency and brings little.
-BALANCE = "maximize throughput_mb_per_s / latency_ms_mean"
+BALANCE = "maximize throughput_mb_per_s / service_time_ms_mean"
 DEFAULT_FIXED = RuleSet.uniform(Action(100, 0, 0))  # the window stays as it is, and nothing paces
 
 
@@ -181,7 +181,7 @@ def test_rules_that_change_nothing_leave_the_default_fine(scenario, tmp_path):
 
 
 def test_less_is_better_where_the_objective_says_so(scenario, tmp_path):
-    with judging(scenario, tmp_path / "journal", objective="latency:99") as judge:
+    with judging(scenario, tmp_path / "journal", objective="minimize service_time_ms_p99") as judge:
         slow, fast = (judge.measured(RuleSet.uniform(Action(0, 100, tau)), 2) for tau in (0, 70_000))
         assert fast.score > slow.score
         verdict = verify(judge, fast.rules, PairTest())
@@ -193,8 +193,18 @@ def test_less_is_better_where_the_objective_says_so(scenario, tmp_path):
     assert gain.difference == pytest.approx(default_mean - best_mean)
 
 
+def test_sending_less_is_no_shorter_latency(scenario, tmp_path):
+    """One request at a time and a pace: the service time is a quarter, and applications wait as long."""
+    with judging(scenario, tmp_path / "journal", objective="latency:99") as judge:
+        verdict = verify(judge, RuleSet.uniform(Action(0, 100, 70_000)), PairTest())
+    assert verdict.kind == "default-is-fine"
+    with judging(scenario, tmp_path / "others", objective="minimize service_time_ms_p99") as judge:
+        verdict = verify(judge, RuleSet.uniform(Action(0, 100, 70_000)), PairTest())
+    assert verdict.gain.gain_relative > 0.5
+
+
 def test_scores_below_zero_have_a_difference_and_no_relative_gain(scenario, tmp_path):
-    with judging(scenario, tmp_path / "journal", objective="maximize 0 - latency_ms_p99") as judge:
+    with judging(scenario, tmp_path / "journal", objective="maximize 0 - service_time_ms_p99") as judge:
         verdict = verify(judge, RuleSet.uniform(Action(0, 100, 70_000)), PairTest())
     assert verdict.kind == "improved"
     gain = verdict.gain

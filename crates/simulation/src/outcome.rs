@@ -31,10 +31,10 @@ pub struct Indicators {
     pub ping_us: f64,
 }
 
-/// Latencies of requests, from being sent to being answered, of one kind.
+/// Latencies of requests or operations of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// Requests counted.
+    /// Requests or operations counted.
     pub requests: u64,
     /// Mean.
     pub latency_ms_mean: f64,
@@ -95,6 +95,8 @@ pub struct Outcome {
     pub requests: u64,
     /// Operations of threads done (reads and writes of any size, metadata operations).
     pub operations: u64,
+    /// Passes of threads through their steps, by workload and thread group.
+    pub passes: Vec<Vec<u64>>,
     /// Total throughput of all clients' threads, reading and writing (TP of Table 3.4).
     pub throughput_mb_per_s: f64,
     /// Reading alone.
@@ -116,14 +118,20 @@ pub struct Outcome {
     pub stdev_total_mb_per_s: f64,
     /// Jain's fairness index of the clients' mean throughputs.
     pub jain_index: f64,
-    /// Latency of all requests to storage servers.
+    /// Response time of all requests to storage servers: from being asked for to the reply, with the wait for window
+    /// and pace.
     pub latency: Latency,
     /// Of reads.
     pub read_latency: Latency,
     /// Of writes.
     pub write_latency: Latency,
+    /// Service time of all requests: from being sent (for the last time) to the reply, as a controller sees it.
+    pub service_time: Latency,
+    /// Response time of threads' operations on file data: from the arrival, or in a closed loop from the begin, to the
+    /// end.
+    pub operation_latency: Latency,
     /// Mean number of requests in flight (sent, not answered), by time: Little's law has it equal
-    /// requests a second times mean latency.
+    /// requests a second times mean service time.
     pub in_flight_mean: f64,
     /// Requests that were sent again after a time-out.
     pub timeouts: u64,

@@ -26,11 +26,22 @@ pub struct Step {
     pub delay_ns: Nanos,
 }
 
+/// Threads that are alike.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// How many on each client.
+    pub instances: u32,
+    /// What each does, in turn.
+    pub steps: Vec<Step>,
+    /// Mean time between two arrivals of a pass at each of them; `None`: a pass begins when the one before has ended.
+    pub arrival_gap_ns: Option<f64>,
+}
+
 /// A workload's steps by thread group.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Instances and steps of each thread group.
-    pub groups: Vec<(u32, Vec<Step>)>,
+    /// Its thread groups.
+    pub groups: Vec<Group>,
     /// Threads of one client that wait at barriers.
     pub barrier_threads: u32,
 }
@@ -58,27 +69,31 @@ impl Program {
     /// A checked workload.
     #[must_use]
     pub fn new(workload: &Workload) -> Program {
-        let groups: Vec<(u32, Vec<Step>)> = workload
+        let groups: Vec<Group> = workload
             .threads
             .iter()
-            .map(|group| {
-                let steps = group
+            .map(|group| Group {
+                instances: group.instances,
+                steps: group
                     .flowops
                     .iter()
                     .map(|flowop| step(flowop, workload))
-                    .collect();
-                (group.instances, steps)
+                    .collect(),
+                arrival_gap_ns: group
+                    .rate_per_s
+                    .map(|rate| f64::from(group.instances) * 1e9 / rate),
             })
             .collect();
-        let waits = |steps: &[Step]| {
-            steps
+        let waits = |group: &&Group| {
+            group
+                .steps
                 .iter()
                 .any(|step| step.operation == Operation::Barrier)
         };
         let barrier_threads = groups
             .iter()
-            .filter(|(_, steps)| waits(steps))
-            .map(|(instances, _)| instances)
+            .filter(waits)
+            .map(|group| group.instances)
             .sum();
         Program {
             groups,

@@ -52,6 +52,8 @@ pub struct Request {
     pub chunk: u32,
     /// The lock it works under; [`NONE`] where none is needed.
     pub lock: u32,
+    /// When it was asked for: then it began to wait for its stream's window and pace.
+    pub asked_ns: Nanos,
     /// When it left its client.
     pub sent_ns: Nanos,
     /// The next one in the list that it is in.

@@ -601,6 +601,13 @@ _WINDOW = _option("--window", None, "N", "Set the initial number of requests in 
 Window = Annotated[float | None, _WINDOW]
 _TAU_US = _option("--tau-us", None, "MICROSECONDS", "Set the initial gap between a stream's requests.")
 TauUs = Annotated[float | None, _TAU_US]
+_ARRIVALS = _option(
+    "--arrivals",
+    None,
+    "SHARE",
+    "Let work arrive at this share of the capacity, e.g. 0.9, whether or not the work before has ended.",
+)
+Arrivals = Annotated[float | None, _ARRIVALS]
 _WINDOWS = _option("--windows", None, "N,M", "Try these windows: the requests that a stream keeps in flight.")
 Windows = Annotated[str, _WINDOWS]
 _TAUS_US = _option(

@@ -45,10 +45,10 @@ class Indicators(msgspec.Struct, frozen=True):
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """Requests of one kind, from being sent to being answered; percentiles to 1.6%.
+    """Latencies of requests or operations of one kind; percentiles to 1.6%.
 
     Attributes:
-        requests: counted.
+        requests: the number of requests, or operations.
         latency_ms_mean: mean.
         latency_ms_p50: median.
         latency_ms_p90: 90th percentile.
@@ -113,6 +113,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         events: the number of events in the whole run, warm-up included.
         requests: answered by servers.
         operations: the number of operations of threads: reads and writes of any size, metadata operations.
+        passes: of threads through their steps, by workload and thread group.
         throughput_mb_per_s: the throughput of all clients' threads, reading and writing (TP of Li's Table
             3.4).
         read_mb_per_s: reading alone.
@@ -126,9 +127,13 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         stdev_pooled_mb_per_s: standard deviation over clients and ticks together (stdev of section 3.1.5).
         stdev_total_mb_per_s: standard deviation over ticks of the total.
         jain_index: Jain's fairness index of the clients' mean throughputs: 1 is fair, 1/clients is one alone.
-        latency: the latency of all requests to storage servers.
+        latency: the response time of all requests to storage servers: from being asked for to the reply, with
+            the wait for the window and the pace of their stream.
         read_latency: the latency of reads.
         write_latency: the latency of writes.
+        service_time: from a request's last send to its reply, as its client's controller sees it.
+        operation_latency: the response time of threads' operations on file data: from their arrival, where
+            they arrive at a rate, or from their begin.
         in_flight_mean: requests sent and not answered, over time.
         timeouts: requests that were sent again.
         incast_losses: transfers that lost segments in a switch port.
@@ -146,6 +151,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     events: int
     requests: int
     operations: int
+    passes: tuple[tuple[int, ...], ...]
     throughput_mb_per_s: float
     read_mb_per_s: float
     write_mb_per_s: float
@@ -159,6 +165,8 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     latency: Latency
     read_latency: Latency
     write_latency: Latency
+    service_time: Latency
+    operation_latency: Latency
     in_flight_mean: float
     timeouts: int
     incast_losses: int
@@ -176,6 +184,12 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
 
     def figure(self, name: str) -> float:
         """One of `FIGURES`."""
+        for prefix, of in (
+            ("service_time_", self.service_time),
+            ("operation_latency_", self.operation_latency),
+        ):
+            if name.startswith(prefix):
+                return float(getattr(of, f"latency_{name.removeprefix(prefix)}"))
         return float(getattr(self.latency if name.startswith("latency_") else self, _ALIASES.get(name, name)))
 
     def figures(self) -> dict[str, float]:
@@ -188,8 +202,14 @@ _ALIASES = {"stdev_mb_per_s": "stdev_pooled_mb_per_s"}
 FIGURES: Mapping[str, str] = {
     "throughput_mb_per_s": "total of all clients, reading and writing",
     "stdev_mb_per_s": "deviation over clients and ticks together",
-    "latency_ms_p50": "median latency of requests",
+    "latency_ms_p50": "median response time of requests, with the wait for window and pace",
     "latency_ms_p99": "99th percentile of it",
+    "service_time_ms_mean": "mean time from the send of a request to the reply",
+    "service_time_ms_p50": "median of it",
+    "service_time_ms_p99": "99th percentile of it",
+    "operation_latency_ms_mean": "mean response time of operations on file data",
+    "operation_latency_ms_p50": "median of it",
+    "operation_latency_ms_p99": "99th percentile of it",
     "jain_index": "fairness between clients, 1 at best",
     "read_mb_per_s": "reading alone",
     "write_mb_per_s": "writing alone",

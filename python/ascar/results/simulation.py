@@ -20,8 +20,14 @@ class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         throughput_mb_per_s: the total of all clients, reading and writing.
         stdev_mb_per_s: the deviation over clients and ticks together.
-        latency_ms_p50: the median latency of requests.
-        latency_ms_p99: the 99th percentile of the latency of requests.
+        latency_ms_p50: the median response time of requests, with the wait for window and pace.
+        latency_ms_p99: the 99th percentile of the response time of requests.
+        service_time_ms_mean: the mean time from the send of a request to its reply.
+        service_time_ms_p50: the median time from the send of a request to its reply.
+        service_time_ms_p99: the 99th percentile of that time.
+        operation_latency_ms_mean: the mean response time of operations on file data.
+        operation_latency_ms_p50: the median response time of operations on file data.
+        operation_latency_ms_p99: the 99th percentile of the response time of operations.
         jain_index: the fairness between clients; 1 is the best.
         read_mb_per_s: the throughput of reads.
         write_mb_per_s: the throughput of writes.
@@ -43,6 +49,12 @@ class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
     stdev_mb_per_s: float
     latency_ms_p50: float
     latency_ms_p99: float
+    service_time_ms_mean: float
+    service_time_ms_p50: float
+    service_time_ms_p99: float
+    operation_latency_ms_mean: float
+    operation_latency_ms_p50: float
+    operation_latency_ms_p99: float
     jain_index: float
     read_mb_per_s: float
     write_mb_per_s: float
@@ -124,7 +136,7 @@ class SimRunResult(ClusterFigures, frozen=True, kw_only=True, tag_field="schema"
         wall_seconds: the real time of all runs together.
         events: the number of events in all runs, warm-up included.
         intervals: the 95% intervals of the means, low and high; null with one run.
-        read_latency: the latency of reads in the first run.
+        read_latency: the response time of reads in the first run.
         write_latency: the latency of writes in the first run.
         tick_s: the length of a tick.
         total_mb_per_s: the total throughput of the first run by tick.

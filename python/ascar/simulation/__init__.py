@@ -11,6 +11,7 @@ from ascar.results.cluster import (
     StaticSetting,
     StreamSeries,
 )
+from ascar.simulation.arrivals import with_arrivals
 from ascar.simulation.batch import BatchProgress, run_many, seeded
 from ascar.simulation.cluster import INDICATORS, SERVER_INDICATORS, Cluster, ClusterTrace
 from ascar.simulation.controlled import with_control, with_rule_text, with_rules
@@ -51,6 +52,7 @@ __all__ = [
     "seeded",
     "spread_of",
     "sweep",
+    "with_arrivals",
     "with_control",
     "with_rule_text",
     "with_rules",

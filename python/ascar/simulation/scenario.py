@@ -34,6 +34,10 @@ def _of_scenario() -> dict[str, Any]:
         """Count the storage servers of all groups."""
         return sum(group.count for group in self.servers)
 
+    def is_open(self: Any) -> bool:
+        """Whether work arrives at a rate anywhere, whether or not the work before has ended."""
+        return any(group.rate_per_s is not None for load in self.workloads for group in load.threads)
+
     def controls(self: Any) -> tuple[Any, ...]:
         """List the scenario's control, and those that client groups have of their own."""
         own = (group.control for group in self.clients)
@@ -43,7 +47,7 @@ def _of_scenario() -> dict[str, Any]:
         """Encode the scenario as the simulator reads it; what equals its default is left out."""
         return msgspec.json.encode(self).decode("utf-8")
 
-    counted = (client_count, server_count, controls)
+    counted = (client_count, server_count, is_open, controls)
     return {one.__name__: property(one) for one in counted} | {"to_json": to_json}
 
 

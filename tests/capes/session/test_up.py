@@ -79,6 +79,13 @@ def until(condition, what):
         time.sleep(0.05)
 
 
+def works_in(cwd, folder):
+    try:
+        return cwd.readlink().is_relative_to(folder)
+    except OSError:  # it has ended, or is somebody else's
+        return False
+
+
 class Running:
     """A session, and what is known of it."""
 
@@ -129,11 +136,10 @@ class Running:
             return [tick for (tick,) in base.execute("SELECT DISTINCT tick FROM ticks ORDER BY tick")]
 
     def children(self):
+        """Processes that have the folder as an argument, or work in it, as the learner does."""
         found = subprocess.run(["pgrep", "-f", str(self.place)], capture_output=True, text=True, check=False)
-        own = subprocess.run(
-            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
-        )
-        return [int(pid) for pid in {*found.stdout.split(), *own.stdout.split()}]
+        inside = [one.parent.name for one in Path("/proc").glob("[0-9]*/cwd") if works_in(one, self.place)]
+        return [int(pid) for pid in {*found.stdout.split(), *inside}]
 
     def end(self):
         if self.process.poll() is None:

@@ -288,9 +288,10 @@ impl Builder<'_> {
         (group, rank): (&ClientGroup, &mut u32),
     ) {
         let mut number = 0;
-        for (index, (instances, _)) in cluster.programs[program as usize].groups.iter().enumerate()
+        for (index, group_of_threads) in
+            cluster.programs[program as usize].groups.iter().enumerate()
         {
-            for _ in 0..*instances {
+            for _ in 0..group_of_threads.instances {
                 let thread = cluster.threads.0.len() as u32;
                 let mut made = Thread::new(
                     client,

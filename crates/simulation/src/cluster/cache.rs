@@ -89,6 +89,7 @@ impl Cluster {
             generation: 0,
             chunk: 0,
             lock: partial.lock,
+            asked_ns: self.now,
             sent_ns: 0,
             next: NONE,
         });
@@ -216,6 +217,7 @@ impl Cluster {
             generation: thread.ahead.generation,
             chunk: number,
             lock: NONE,
+            asked_ns: self.now,
             sent_ns: 0,
             next: NONE,
         };

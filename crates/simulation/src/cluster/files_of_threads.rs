@@ -21,7 +21,7 @@ impl Cluster {
     /// A read or write of one size, at random or in sequence.
     pub(super) fn begin_data(&mut self, index: u32) -> bool {
         let thread = &mut self.threads[index];
-        let step = &self.programs[thread.program as usize].groups[thread.group as usize].1
+        let step = &self.programs[thread.program as usize].groups[thread.group as usize].steps
             [thread.step as usize];
         let set_number = self.clients[thread.client as usize].sets[step.set as usize];
         let set = &self.files.sets[set_number as usize];
@@ -89,7 +89,7 @@ impl Cluster {
         };
         let size = self.step_size(index);
         let thread = &mut self.threads[index];
-        let step = &self.programs[thread.program as usize].groups[thread.group as usize].1
+        let step = &self.programs[thread.program as usize].groups[thread.group as usize].steps
             [thread.step as usize];
         let set = self.clients[thread.client as usize].sets[step.set as usize];
         if self.files.sets[set as usize].shared {
@@ -130,7 +130,8 @@ impl Cluster {
 
     fn step_size(&self, index: u32) -> u64 {
         let thread = &self.threads[index];
-        self.programs[thread.program as usize].groups[thread.group as usize].1[thread.step as usize]
+        self.programs[thread.program as usize].groups[thread.group as usize].steps
+            [thread.step as usize]
             .size
     }
 
@@ -140,7 +141,7 @@ impl Cluster {
         if thread.open != NONE {
             return Some(thread.open);
         }
-        let step = &self.programs[thread.program as usize].groups[thread.group as usize].1
+        let step = &self.programs[thread.program as usize].groups[thread.group as usize].steps
             [thread.step as usize];
         let set = self.clients[thread.client as usize].sets[step.set as usize];
         self.files.choose(set, &mut thread.random)
@@ -155,7 +156,7 @@ impl Cluster {
     fn begin_transfer(&mut self, index: u32, span: Span) -> bool {
         self.note(index, (span.file, span.begin, span.end - span.begin));
         let thread = &mut self.threads[index];
-        let step = &self.programs[thread.program as usize].groups[thread.group as usize].1
+        let step = &self.programs[thread.program as usize].groups[thread.group as usize].steps
             [thread.step as usize];
         let write = matches!(
             step.operation,

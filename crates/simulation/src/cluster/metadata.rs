@@ -35,7 +35,7 @@ impl Cluster {
     /// Create, open, close, delete or look at a file.
     pub(super) fn begin_metadata(&mut self, index: u32) -> bool {
         let thread = &mut self.threads[index];
-        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
         let step = &steps[thread.step as usize];
         let set = self.clients[thread.client as usize]
             .sets

@@ -247,7 +247,7 @@ impl Cluster {
     fn note(&mut self, index: u32, (file, offset, bytes): (u32, u64, u64)) {
         if let Some(recorder) = &mut self.recorder {
             let thread = &self.threads[index];
-            let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+            let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
             let begun = Recorded {
                 begun_ns: self.now,
                 latency_ns: None,

@@ -18,8 +18,13 @@ pub(super) struct Counters {
     pub cache_hit_bytes: u64,
     /// Bytes that servers have answered for.
     served_bytes: u64,
+    /// Response times of requests, from being asked for to the reply.
     reads: Histogram,
     writes: Histogram,
+    /// Service times of all of them, from the last send to the reply.
+    services: Histogram,
+    /// Response times of threads' operations on file data.
+    transfers: Histogram,
     timeouts: u64,
     /// Requests sent and not answered, and their integral over time.
     sent: u64,
@@ -62,12 +67,19 @@ impl Counters {
         self.integrate(now);
         self.sent -= 1;
         self.served_bytes += u64::from(request.length);
-        let latency = now - request.sent_ns;
+        self.services.add(now - request.sent_ns);
+        let latency = now - request.asked_ns;
         if request.write {
             self.writes.add(latency)
         } else {
             self.reads.add(latency)
         }
+    }
+
+    /// A thread's operation on file data, which it was asked for then, is done.
+    #[inline]
+    pub fn transferred(&mut self, now: Nanos, asked_ns: Nanos) {
+        self.transfers.add(now - asked_ns);
     }
 
     /// A request was given up, and will be sent again.
@@ -105,6 +117,9 @@ impl Cluster {
     /// Forget what was counted: the warm-up is over.
     pub fn reset_counters(&mut self) {
         let now = self.now;
+        for thread in &mut self.threads.0 {
+            thread.passes = 0;
+        }
         let servers_before = self.all_server_sums();
         let counters = &mut self.counters;
         *counters = Counters {
@@ -183,6 +198,19 @@ impl Cluster {
         }
     }
 
+    /// Passes that threads have ended since the last reset, by workload and thread group.
+    fn passes(&self) -> Vec<Vec<u64>> {
+        let mut passes: Vec<Vec<u64>> = self
+            .programs
+            .iter()
+            .map(|program| vec![0; program.groups.len()])
+            .collect();
+        for thread in &self.threads.0 {
+            passes[thread.program as usize][thread.group as usize] += thread.passes;
+        }
+        passes
+    }
+
     /// The figures of what was counted since the last reset.
     pub fn outcome(&self, seed: u64, tick_s: f64, series: &Series) -> Outcome {
         let counters = &self.counters;
@@ -209,6 +237,7 @@ impl Cluster {
             events: self.events.popped(),
             requests: latency.requests,
             operations: counters.operations,
+            passes: self.passes(),
             throughput_mb_per_s: mb_per_s(bytes),
             read_mb_per_s: mb_per_s(counters.read_bytes),
             write_mb_per_s: mb_per_s(counters.written_bytes),
@@ -226,6 +255,8 @@ impl Cluster {
             latency,
             read_latency: counters.reads.latency(),
             write_latency: counters.writes.latency(),
+            service_time: counters.services.latency(),
+            operation_latency: counters.transfers.latency(),
             in_flight_mean: (counters.sent_area + sent_now) as f64 / elapsed_ns as f64,
             timeouts: counters.timeouts,
             incast_losses: self.network.losses - counters.losses_before,

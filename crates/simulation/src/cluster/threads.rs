@@ -98,6 +98,12 @@ pub(super) struct Thread {
     pub service_ns: Nanos,
     /// Whether it waits for file data.
     pub active: bool,
+    /// When its present operation was asked for.
+    pub asked_ns: Nanos,
+    /// Passes through its steps that it has ended since the last reset.
+    pub passes: u64,
+    /// When its next pass is asked for, where passes arrive; 0 before the first.
+    pub due_ns: Nanos,
     pub next: u32,
 }
 
@@ -141,6 +147,9 @@ impl Thread {
             ahead,
             service_ns: 0,
             active: false,
+            asked_ns: 0,
+            passes: 0,
+            due_ns: 0,
             next: NONE,
         }
     }
@@ -182,8 +191,25 @@ impl Cluster {
             thread.activity = Activity::Stopped;
             return false;
         }
-        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
-        let step = &steps[thread.step as usize];
+        let group = &self.programs[thread.program as usize].groups[thread.group as usize];
+        let begins_pass = thread.step == 0 && thread.iteration == 0;
+        match group.arrival_gap_ns {
+            Some(gap_ns) if begins_pass => {
+                if thread.due_ns == 0 {
+                    thread.due_ns = self.now + gap(gap_ns, &mut thread.random);
+                }
+                if self.now < thread.due_ns {
+                    let due_ns = thread.due_ns;
+                    return self.resume_at(index, due_ns, Activity::Next);
+                }
+                // It may be late: the wait for the pass before is the application's.
+                thread.asked_ns = thread.due_ns;
+                thread.due_ns += gap(gap_ns, &mut thread.random);
+            }
+            Some(_) => {}
+            None => thread.asked_ns = self.now,
+        }
+        let step = &group.steps[thread.step as usize];
         if step.probability < 1.0 && thread.random.unit() >= step.probability {
             return self.skip(index);
         }
@@ -208,13 +234,14 @@ impl Cluster {
     /// Go on with the next step; what was skipped is not counted.
     pub(super) fn skip(&mut self, index: u32) -> bool {
         let thread = &mut self.threads[index];
-        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
         thread.iteration += 1;
         if thread.iteration >= steps[thread.step as usize].iterations {
             thread.iteration = 0;
             thread.step += 1;
             if thread.step as usize == steps.len() {
                 thread.step = 0;
+                thread.passes += 1;
             }
         }
         thread.activity = Activity::Next;
@@ -223,6 +250,12 @@ impl Cluster {
 
     fn end_step(&mut self, index: u32) -> bool {
         self.counters.operations += 1;
+        let thread = &mut self.threads[index];
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
+        if steps[thread.step as usize].operation.is_on_data() {
+            self.counters.transferred(self.now, thread.asked_ns);
+        }
+        thread.asked_ns = self.now;
         if let Some(recorder) = &mut self.recorder {
             recorder.end(index, self.now);
         }
@@ -272,4 +305,9 @@ impl Cluster {
         self.set_active(index, true);
         false
     }
+}
+
+/// Time to the next arrival of a Poisson process; at least a nanosecond.
+fn gap(mean_ns: f64, random: &mut Random) -> Nanos {
+    (random.exponential(mean_ns) as Nanos).max(1)
 }

@@ -58,6 +58,7 @@ impl Cluster {
                 generation: 0,
                 chunk: 0,
                 lock,
+                asked_ns: self.now,
                 sent_ns: 0,
                 next: NONE,
             };
@@ -134,7 +135,7 @@ impl Cluster {
         if transfer.direct {
             return;
         }
-        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].1;
+        let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
         let operation = steps[thread.step as usize].operation;
         let whole = matches!(
             operation,

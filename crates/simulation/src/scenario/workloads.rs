@@ -60,6 +60,11 @@ section! {
         pub instances: u32,
         /// What each does, in turn and for ever.
         pub flowops: Vec<Flowop>,
+        /// Passes through the flowops that arrive a second at these threads of each client, in a Poisson process each,
+        /// whether or not the one before has ended (an open loop); without it, a pass begins when the one before has
+        /// ended.
+        #[serde(default)]
+        pub rate_per_s: Option<f64>,
     }
 }
 
@@ -138,6 +143,20 @@ words! {
 }
 
 impl Operation {
+    /// Whether it reads or writes file data.
+    #[must_use]
+    pub fn is_on_data(self) -> bool {
+        matches!(
+            self,
+            Operation::Read
+                | Operation::Write
+                | Operation::ReadWholeFile
+                | Operation::WriteWholeFile
+                | Operation::AppendFile
+                | Operation::AppendFileRand
+        )
+    }
+
     /// Its name in scenarios.
     #[must_use]
     pub fn name(self) -> &'static str {

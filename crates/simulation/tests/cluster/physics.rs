@@ -68,7 +68,7 @@ fn requests_in_flight_are_rate_times_latency() {
         value["duration_s"] = json!(120.0);
         let result = outcome(&value);
         let rate_per_s = result.requests as f64 / result.virtual_seconds;
-        let expected = rate_per_s * result.latency.latency_ms_mean / 1e3;
+        let expected = rate_per_s * result.service_time.latency_ms_mean / 1e3;
         assert!(
             (result.in_flight_mean / expected - 1.0).abs() < 0.01,
             "{}: {} in flight, {expected} by Little's law",
@@ -210,4 +210,76 @@ fn an_idle_network_takes_latency_and_transfer_alone() {
     let mib = 1_048_576.0;
     let expected = 0.060 + 0.040 + 0.010 + mib / 4000e3 + 0.060 + mib / 117.5e3;
     assert!((found - expected).abs() < 0.001, "{found} for {expected}");
+}
+
+/// One client and one server in memory, which copies 1 MiB in 10.5 ms, one request after the other.
+fn one_copier() -> Value {
+    let mut value = random("read");
+    value["clients"][0]["count"] = json!(1);
+    value["servers"] = json!([{ "count": 1, "request_cpu_us": 0.0, "queue": { "piece_kib": 1024 },
+        "device": { "kind": "memory", "copy_mb_per_s": 100.0, "request_us": 0.0 } }]);
+    value["network"] = json!({ "latency_us": 1.0, "link": { "bandwidth_mb_per_s": 100_000.0 } });
+    value
+}
+
+#[test]
+fn a_window_moves_the_wait_to_the_client_and_does_not_shorten_it() {
+    // In a closed system each of 64 threads always has one request asked for: rate times response time is 64.
+    for window in [1, 2, 8, 64] {
+        let mut value = one_copier();
+        value["duration_s"] = json!(120.0);
+        value["control"] = json!({ "window": window });
+        let result = outcome(&value);
+        let rate_per_s = result.requests as f64 / result.virtual_seconds;
+        let asked_for = rate_per_s * result.latency.latency_ms_mean / 1e3;
+        let sent = rate_per_s * result.service_time.latency_ms_mean / 1e3;
+        assert!(
+            (asked_for / 64.0 - 1.0).abs() < 0.01,
+            "{window}: {asked_for}"
+        );
+        assert!(
+            (sent / f64::from(window) - 1.0).abs() < 0.01,
+            "{window}: {sent}"
+        );
+        let operations = result.operation_latency;
+        assert!((operations.latency_ms_mean / result.latency.latency_ms_mean - 1.0).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn arrivals_wait_as_queueing_theory_has_it() {
+    // M/D/1: the mean wait is rho / (2 (1 - rho)) service times, wherever it is spent.
+    let service_ms = 1_048_576.0 / 100e3;
+    for (load, tolerance) in [(0.5, 0.02), (0.8, 0.05)] {
+        for window in [1, 8] {
+            let mut value = one_copier();
+            value["duration_s"] = json!(6000.0);
+            value["control"] = json!({ "window": window });
+            value["workloads"][0]["threads"][0]["instances"] = json!(400);
+            value["workloads"][0]["threads"][0]["rate_per_s"] = json!(load / service_ms * 1e3);
+            let result = outcome(&value);
+            let expected = service_ms * (1.0 + load / (2.0 * (1.0 - load)));
+            let found = result.operation_latency.latency_ms_mean;
+            assert!(
+                (found / expected - 1.0).abs() < tolerance,
+                "load {load}, window {window}: {found} for {expected}"
+            );
+            let rate = result.throughput_mb_per_s / 100.0;
+            assert!((rate / load - 1.0).abs() < 0.01, "{rate} for {load}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_served_in_time_is_late_from_its_arrival() {
+    // More arrives than is served: each minute the late ones are later by the rest, though a thread waits for its turn.
+    let mut value = one_copier();
+    value["workloads"][0]["threads"][0]["instances"] = json!(4);
+    value["workloads"][0]["threads"][0]["rate_per_s"] = json!(1.1 * 100e6 / 1_048_576.0);
+    value["warmup_s"] = json!(590.0);
+    value["duration_s"] = json!(10.0);
+    let result = outcome(&value);
+    assert!(result.latency.latency_ms_p99 < 60.0, "{:?}", result.latency);
+    let late_s = result.operation_latency.latency_ms_p50 / 1e3;
+    assert!((late_s / (595.0 * 0.1 / 1.1) - 1.0).abs() < 0.2, "{late_s}");
 }

@@ -25,13 +25,19 @@ _ROWS = (
     ("  per client", "throughput_per_client_mb_per_s", "MB/s", "mean over clients and ticks"),
     ("deviation, pooled", "stdev_pooled_mb_per_s", "MB/s", "over clients and ticks together"),
     ("deviation, total", "stdev_total_mb_per_s", "MB/s", "of the total over ticks"),
-    ("latency, median", "latency_ms_p50", "ms", "of requests"),
+    ("latency, median", "latency_ms_p50", "ms", "of requests, with the wait for window and pace"),
     ("latency, 99%", "latency_ms_p99", "ms", ""),
+    ("  service time, 99%", "service_time_ms_p99", "ms", "from the send to the reply"),
+    ("  operations, 99%", "operation_latency_ms_p99", "ms", ""),
     ("fairness", "jain_index", "", "Jain's index, 1 at best"),
     ("in flight", "in_flight_mean", "", "requests sent and not answered"),
     ("time-outs", "timeouts", "", "requests sent again"),
     ("incast losses", "incast_losses", "", "transfers that lost segments in a switch port"),
 )
+_LOOP = {
+    True: "on file data, from their arrival",
+    False: "on file data, in a closed loop: who waits asks for nothing meanwhile",
+}
 _SERVERS_SHOWN = 16
 
 
@@ -89,7 +95,8 @@ def print_run(
     for label, name, unit, note in _ROWS:
         if name in _COUNTS and not spread[name].mean:
             continue
-        table.add_row(label, value(spread[name]), unit, note)
+        said = _LOOP[scenario.is_open] if name == "operation_latency_ms_p99" else note
+        table.add_row(label, value(spread[name]), unit, said)
     console.print(table)
     console.print()
     console.print(_servers(first))

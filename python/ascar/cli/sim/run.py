@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
+    Arrivals,
     DurationOrNone,
     Json,
     PlotFormat,
@@ -29,6 +30,7 @@ EXAMPLES = examples(
     "ascar sim run random-write                          a scenario that comes with ascar",
     "ascar sim run scenario.toml --runs 20              with intervals",
     "ascar sim run random-write --window 13 --set clients.count=10",
+    "ascar sim run random-write --arrivals 0.9 --rules best.rules       latencies of an open loop",
     "ascar sim run random-write --rules best.rules --streams --plots figures",
 )
 
@@ -40,6 +42,7 @@ def run(
     seeds: Runs = 1,
     window: Window = None,
     tau_us: TauUs = None,
+    arrivals: Arrivals = None,
     rules: RulesOrNone = None,
     settings: ScenarioSettings = None,
     streams: Streams = False,
@@ -52,7 +55,9 @@ def run(
     """Run a simulated storage cluster, and say how fast, how evenly and how fairly it served its clients.
 
     A seed decides every random draw: the same scenario and seed give the same figures on every machine. With
-    --runs the figures are means over runs that differ in their seed alone.
+    --runs the figures are means over runs that differ in their seed alone. With --arrivals latencies count
+    from the arrival of each operation; the capacity is what the scenario does in a closed loop under its own
+    control, whatever is tried.
     """
     import time
 
@@ -63,10 +68,12 @@ def run(
     from ascar.cli.sim.options import check_plots, scenario_of
     from ascar.cli.sim.progress import showing
     from ascar.cli.sim.result import print_run, result_of
-    from ascar.simulation import run_many, seeded, with_control, with_rules
+    from ascar.simulation import run_many, seeded, with_arrivals, with_control, with_rules
 
     check_plots(plot, plot_format)
     wanted = scenario_of(scenario, seconds, seed, settings)
+    if arrivals is not None:
+        wanted = with_arrivals(wanted, arrivals, runs=seeds)
     if rules is not None:
         wanted = with_rules(wanted, located(rules))
     wanted = with_control(wanted, window=window, tau_us=tau_us)

@@ -20,6 +20,9 @@ pub(super) fn check_workload(key: &str, workload: &Workload) -> Checked {
             f64::from(group.instances),
             (1.0, 1e6),
         )?;
+        if let Some(rate) = group.rate_per_s {
+            within(format!("{key}.rate_per_s"), rate, (1e-6, 1e9))?;
+        }
         if group.flowops.is_empty() {
             return refuse(
                 format!("{key}.flowops"),
