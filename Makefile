@@ -70,7 +70,7 @@ wheels: setup ## Build what `pip install` takes, into build/wheels (TARGETS="aar
 	@RUSTFLAGS="$(REMAP)" scripts/wheels $(TARGETS)
 
 packages: setup ## Build the packages of Debian and RPM into build/packages (FORMATS="deb rpm")
-	@scripts/packages $(FORMATS)
+	@RUSTFLAGS="$(REMAP)" scripts/packages $(FORMATS)
 
 image: ## Build the container image from build/packages, with buildah, podman or docker (BASE=debian:12-slim)
 	@BASE="$(BASE)" scripts/image
@@ -88,8 +88,14 @@ proof: setup-dev ## Kill and fuzz for hours; run again, it goes on (SHARE=0.01: 
 bench: setup-dev ## List the benchmarks; each is one command
 	@$(BIN)/python -m benchmarks
 
-site: setup ## Build the documentation as a site into build/site/site
-	@$(BIN)/python scripts/site.py
+site: setup ## Build the documentation as a site into build/site/site (PUBLISHED=DIR: with its other versions)
+	@$(BIN)/python scripts/site.py $(PUBLISHED)
+
+outputs: setup-dev ## Run the commands of the documentation again and write what they print into its pages
+	@$(BIN)/python scripts/outputs.py
+
+pictures: setup-dev ## Take the pictures of the documentation again, in a real browser
+	@PICTURES=1 $(BIN)/python -m pytest -q -n 0 tests/web/test_pictures.py
 
 docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
@@ -112,5 +118,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels packages image release audit bench docs site static c-library install-c \
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels packages image release audit bench docs site outputs pictures static c-library install-c \
     install-keeper clean

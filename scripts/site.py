@@ -1,13 +1,15 @@
 """The documentation as a site, into build/site: the pages of docs/ and those at the top, with search.
 
-    python scripts/site.py    into build/site/site, from copies in build/site/docs
+    python scripts/site.py              into build/site/site/VERSION, from copies in build/site/docs
+    python scripts/site.py PUBLISHED    with the other versions that a published site has
 
 Pages stay plain Markdown. Links that lead out of docs/ lead to the copies beside it; one that leads nowhere
-ends it.
+ends it. What commands print is what they print while the site is built (`scripts/outputs.py`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,11 +17,14 @@ import sys
 from pathlib import Path
 
 import tomli_w
+from outputs import OutputError, marked_pages, with_outputs
 
 from ascar import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "build/site"
+SITE = SOURCES / "site"
+VERSIONS = "versions.json"
 TOP = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 SECTIONS = (
     ("Tutorials", "tutorials"),
@@ -29,11 +34,18 @@ SECTIONS = (
 )
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _ANCHOR = re.compile(r"\]\([^)\s]*#[^)\s]+")
+_VERSION = re.compile(r"\d[\w.+-]*")
 _LINK = re.compile(r"\]\(((?:\.\./)*)([^)#\s]+)")
 
 
 def main() -> int:
     """Build it."""
+    published = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
+    if published is not None and (published.is_relative_to(SOURCES) or not (published / VERSIONS).is_file()):
+        sys.stderr.write(
+            f"{published}: must be a published site, with its {VERSIONS}, outside of {SOURCES}\n"
+        )
+        return 2
     pages = SOURCES / "docs"
     shutil.rmtree(SOURCES, ignore_errors=True)
     shutil.copytree(ROOT / "docs", pages)
@@ -43,9 +55,35 @@ def main() -> int:
     (pages / "README.md").rename(pages / "index.md")
     for page in pages.rglob("*.md"):
         page.write_text(_linked(page.relative_to(pages), page.read_text("utf-8")), "utf-8")
+    for page in marked_pages(pages):
+        try:
+            page.write_text(with_outputs(page.read_text("utf-8")), "utf-8")
+        except OutputError as error:
+            sys.stderr.write(f"{page.relative_to(pages)}: {error}\n")
+            return 1
     (SOURCES / "zensical.toml").write_text(tomli_w.dumps({"project": _project(pages)}), "utf-8")
     words = [ROOT / "scripts/tool", "site", "zensical", "build", "--strict"]
-    return subprocess.run(words, cwd=SOURCES, check=False).returncode
+    status = subprocess.run(words, cwd=SOURCES, check=False).returncode
+    if status == 0:
+        _offer_versions(published)
+    return status
+
+
+def _offer_versions(published: Path | None) -> None:
+    """Beside this version: the others of a published site, the list for the selector, and a way here."""
+    others = [] if published is None else json.loads((published / VERSIONS).read_text("utf-8"))
+    listed = [{"version": __version__, "title": __version__, "aliases": ["latest"]}]
+    for one in others:
+        name = one["version"]
+        if name != __version__ and _VERSION.fullmatch(name):
+            shutil.copytree(published / name, SITE / name, symlinks=False)
+            listed.append({"version": name, "title": one["title"], "aliases": []})
+    (SITE / VERSIONS).write_text(json.dumps(listed), "utf-8")
+    (SITE / "index.html").write_text(
+        f'<!doctype html><meta charset="utf-8"><title>ascar</title>'
+        f'<meta http-equiv="refresh" content="0; url={__version__}/"><a href="{__version__}/">ascar</a>\n',
+        "utf-8",
+    )
 
 
 def _linked(page: Path, text: str) -> str:
@@ -83,6 +121,8 @@ def _project(pages: Path) -> dict[str, object]:
     nav.append({"Project": [{_title(pages / name): name} for name in TOP]})
     return {
         "site_name": f"ascar {__version__}",
+        "site_dir": f"{SITE.name}/{__version__}",
+        "extra": {"version": {"provider": "mike"}},
         "site_description": "Finds good settings for storage systems.",
         "nav": nav,
         "theme": {

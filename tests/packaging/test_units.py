@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -54,11 +55,12 @@ name = "vm.page-cluster"
 minimum = 0
 maximum = 8
 """
-MESSAGES = """
-[Service]
-ExecStart=/usr/local/bin/nats-server -a 127.0.0.1
-[Install]
-WantedBy=multi-user.target
+MESSAGES = 'listen: "127.0.0.1:4222"\n'
+LEARNER = """
+session = "files"
+connection = "connection.toml"
+objective = "minimize cpu_busy_share"
+state = "/var/lib/ascar-learner/learner.npz"
 """
 SCENE = """
 [Unit]
@@ -72,6 +74,13 @@ StandardError=file:/dev/console
 [Install]
 WantedBy=multi-user.target
 """
+CLOSED_MEMORY = """
+import ctypes, os, sys
+PR_SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
+ctypes.CDLL(None).prctl(PR_SET_MDWE, REFUSE_EXEC_GAIN, 0, 0, 0)  # older kernels do not know it
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a program as `MemoryDenyWriteExecute=` does."""
 SCENES = Path(__file__).with_name("scenes")
 
 
@@ -93,7 +102,8 @@ def scored(unit: Path) -> float:
 
 
 def test_who_needs_no_root_is_closed_and_roots_are_no_more_open_than_now() -> None:
-    assert scored(UNITS / "ascar-interface.service") <= 3.0
+    for role in ("interface", "learner", "messages"):
+        assert scored(UNITS / f"ascar-{role}.service") <= 3.0
     # A private file system would hide from them what they put back, which is everybody's.
     assert scored(UNITS / "ascar-agent.service") <= 6.5
     assert scored(UNITS / "ascar-restore.service") <= 7.5
@@ -107,6 +117,8 @@ def test_systemd_knows_every_line(tmp_path: Path) -> None:
         text = (
             unit.read_text()
             .replace("/usr/libexec/ascar/ascard", "/bin/true")
+            .replace("/usr/lib/ascar/bin/nats-server", "/bin/true")
+            .replace("/usr/bin/ascar", "/bin/true")
             .replace("User=ascar", "User=root")
         )
         (tmp_path / unit.name).write_text(text)
@@ -165,7 +177,10 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
         if shutil.which(program) is None:
             pytest.skip(f"needs {program}; install it")
     ascard = find_ascard()
-    agent, interface = (allowed_calls(UNITS / f"ascar-{role}.service") for role in ("agent", "interface"))
+    agent, interface, learner, messages = (
+        allowed_calls(UNITS / f"ascar-{role}.service")
+        for role in ("agent", "interface", "learner", "messages")
+    )
     image = tmp_path / "images"
     image.mkdir(mode=0o700)
     orders = [
@@ -180,23 +195,33 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
     assert calls_of([ascard, "keeper", *state], lines, tmp_path) <= agent
     assert calls_of([ascard, "keeper", "--restore", *state], "", tmp_path) <= agent
     port = free_port()
-    for name, text in (("agent", AGENT), ("interface", INTERFACE), ("connection", CONNECTION)):
+    for name, text in (
+        ("agent", AGENT),
+        ("interface", INTERFACE),
+        ("learner", LEARNER),
+        ("connection", CONNECTION),
+    ):
         file = tmp_path / f"{name}.toml"
         here = text.replace("interface-connection", "connection").replace("4222", str(port))
-        file.write_text(here.replace("/var/lib/ascar-interface", str(tmp_path)))
+        file.write_text(re.sub("/var/lib/ascar-[a-z]+", str(tmp_path), here))
         file.chmod(0o600)
-    server = subprocess.Popen(
-        [find_nats_server(), "-a", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    # Neither Python's packages nor the message server write to memory that they then run.
+    ascar = [sys.executable, "-c", CLOSED_MEMORY, sys.executable, "-m", "ascar"]
+    commands = {
+        "interface": ([ascard, "interface"], interface),
+        "agent": ([ascard, "agent"], agent),
+        "learner": ([*ascar, "capes", "train", "--quiet"], learner),
+    }
+    serving = [sys.executable, "-c", CLOSED_MEMORY, find_nats_server(), "-a", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(serving, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for role, allowed in (("interface", interface), ("agent", agent)):
-            words = [ascard, role, "--config", tmp_path / f"{role}.toml"]
-            assert calls_of(words, "", tmp_path, ends_s=5) <= allowed
+        for role, (words, allowed) in commands.items():
+            whole = [*words, "--config", tmp_path / f"{role}.toml"]
+            assert calls_of(whole, "", tmp_path, ends_s=8) <= allowed, role
     finally:
         server.terminate()
         server.wait()
+    assert calls_of([*serving[:-1], str(free_port())], "", tmp_path, ends_s=3) <= messages
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +242,10 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 shutil.copy(package, place / "root/node.deb")
             installed = run_inside(place, "dpkg", "-i", "/root/node.deb")
             assert installed.returncode == 0, installed.stderr
-            shutil.copy(server, place / "usr/local/bin/nats-server")
+            # Of the package ascar: its unit and the message server, without its 155 MB.
+            (place / "usr/lib/ascar/bin").mkdir(parents=True)
+            shutil.copy(server, place / "usr/lib/ascar/bin/nats-server")
+            shutil.copy(UNITS / "ascar-messages.service", place / "usr/lib/systemd/system")
             configure(place)
             image.touch()
             os.truncate(image, IMAGE_BYTES)
@@ -233,6 +261,7 @@ def configure(place: Path) -> None:
         ("interface.toml", INTERFACE),
         ("connection.toml", CONNECTION),
         ("interface-connection.toml", CONNECTION),
+        ("nats.conf", MESSAGES),
     ):
         (ours / name).write_text(text)
         (ours / name).chmod(0o600)
@@ -241,15 +270,14 @@ def configure(place: Path) -> None:
     # That of an installed machine: journals are put back on the machine that they are of.
     (place / "etc/machine-id").write_text(f"{7:032x}\n")
     units = place / "etc/systemd/system"
-    (units / "messages.service").write_text(MESSAGES)
     (units / "scene.service").write_text(SCENE)
     # Two minutes are a long test.
     (units / "ascar-agent.service.d").mkdir()
     (units / "ascar-agent.service.d/soon.conf").write_text("[Service]\nWatchdogSec=5\n")
     shutil.rmtree(place / "var/cache/apt", ignore_errors=True)
     for script in (
-        "chown ascar /etc/ascar/interface.toml /etc/ascar/interface-connection.toml",
-        "systemctl enable --quiet messages scene ascar-agent ascar-interface",
+        "chown ascar /etc/ascar/interface.toml /etc/ascar/interface-connection.toml /etc/ascar/nats.conf",
+        "systemctl enable --quiet ascar-messages scene ascar-agent ascar-interface",
     ):
         done = run_inside(place, "sh", "-ec", script)
         assert done.returncode == 0, done.stderr

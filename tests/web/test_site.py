@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ascar import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build/site/site"
+HERE = SITE / __version__
 pytestmark = pytest.mark.slow
 
 
@@ -30,13 +33,20 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+def site(*published: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, ROOT / "scripts/site.py", *published]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+
+
+def built(*published: Path) -> None:
+    done = site(*published)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where the site is served, once it is built."""
-    built = subprocess.run(
-        [sys.executable, ROOT / "scripts/site.py"], capture_output=True, text=True, check=False, timeout=600
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
+    built()
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -51,8 +61,8 @@ def test_every_page_of_the_documentation_is_there() -> None:
     for page in (ROOT / "docs").rglob("*.md"):
         name = page.relative_to(ROOT / "docs").with_suffix("")
         folder = name.parent if name.name == "README" else name
-        assert (SITE / folder / "index.html").is_file(), page
-    found = json.loads((SITE / "search.json").read_text())
+        assert (HERE / folder / "index.html").is_file(), page
+    found = json.loads((HERE / "search.json").read_text())
     assert "write_bytes_per_s" in json.dumps(found)
 
 
@@ -64,16 +74,57 @@ def test_a_page_opens_and_is_searched_without_another_machine(address: str, brow
         page.on("request", lambda request: asked.append(request.url))
         mistakes: list[str] = []
         page.on("pageerror", lambda error: mistakes.append(str(error)))
-        page.goto(f"{address}/howto/install/")
+        page.goto(f"{address}/{__version__}/howto/install/")
         page.wait_for_load_state("networkidle")
         assert page.locator("h1").first.inner_text().startswith("Install")
         page.keyboard.press("/")
         page.keyboard.type("  group commit", delay=50)
         page.get_by_text("Tune MariaDB").first.wait_for()
-        page.goto(f"{address}/reference/commands/")
+        page.goto(f"{address}/{__version__}/reference/commands/")
         page.wait_for_load_state("networkidle")
     finally:
         window.close()
     assert not mistakes
     others = [url for url in asked if not url.startswith((address, "data:", "blob:"))]
     assert not others
+
+
+def test_the_versions_of_a_published_site_can_be_chosen(
+    address: str, browser: Browser, tmp_path: Path
+) -> None:
+    older = tmp_path / "published" / "0.0.9"
+    older.mkdir(parents=True)
+    (older / "index.html").write_text("<h1>0.0.9</h1>")
+    (older.parent / "versions.json").write_text(
+        json.dumps([{"version": name, "title": name, "aliases": []} for name in ("0.0.9", "../etc", "..")])
+    )
+    built(older.parent)
+    window = browser.new_context()
+    try:
+        page = window.new_page()
+        page.goto(address)
+        page.wait_for_url(f"{address}/{__version__}/")
+        page.locator(".md-version").hover()
+        page.get_by_role("link", name="0.0.9", exact=True).click()
+        assert page.locator("h1").inner_text() == "0.0.9"
+    finally:
+        window.close()
+    assert {one["version"] for one in json.loads((SITE / "versions.json").read_text())} == {
+        __version__,
+        "0.0.9",
+    }
+
+
+@pytest.mark.usefixtures("address")
+def test_what_commands_print_is_of_the_build() -> None:
+    page = (SITE.parent / "docs/tutorials/measure.md").read_text()
+    assert "verdict          reached" in page
+    written = (ROOT / "docs/tutorials/measure.md").read_text()
+    assert page.count("0.95 confidence") == written.count("0.95 confidence")
+    assert page != written, "the times of two runs are never the same"
+
+
+def test_a_folder_that_is_no_site_is_refused_by_name(tmp_path: Path) -> None:
+    refused = site(tmp_path)
+    assert refused.returncode == 2
+    assert f"{tmp_path}: must be a published site" in refused.stderr

@@ -1,0 +1,158 @@
+"""What commands of the documentation print: run again, and written into its pages.
+
+    python scripts/outputs.py                              every page of docs/ that has marks, in place
+    python scripts/outputs.py docs/tutorials/measure.md    this one
+
+In a page, the comment `<!-- run -->` stands before a block of commands, and `<!-- output -->` before the
+block of what they print; with `<!-- output: 9 + 1 lines -->` that is its first nine lines and its last one.
+The commands of a page run one after the other, in one empty directory and with a history of their own. The
+site's pages have the output of the build; the pages in docs/ that of the day on which they were written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE_S = 300.0
+_MARK = re.compile(r"<!-- (run|output)(?:: (\d+) \+ (\d+) lines)? -->")
+_INDENT = "    "
+_ACCEPTED = (0, 3)  # 3: no decision, which a busy machine may come to
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBlock:
+    """An indented block below a mark.
+
+    Attributes:
+        kind: "run" or "output".
+        begin: the number of its first line in the page, from 0.
+        end: the number after its last line's.
+        kept: how many lines of an output are shown, at its begin and at its end; None: all.
+    """
+
+    kind: str
+    begin: int
+    end: int
+    kept: tuple[int, int] | None
+
+
+class OutputError(Exception):
+    """A page's marks are wrong, or a command of it fails."""
+
+
+def main() -> int:
+    """Write the outputs of the pages that are named, or of all that have marks."""
+    pages = [Path(name) for name in sys.argv[1:]] or marked_pages(ROOT / "docs")
+    for page in pages:
+        try:
+            page.write_text(with_outputs(page.read_text("utf-8")), "utf-8")
+        except OutputError as error:
+            sys.stderr.write(f"{page}: {error}\n")
+            return 1
+    return 0
+
+
+def marked_pages(folder: Path) -> list[Path]:
+    """The pages below a folder that have marks."""
+    return [page for page in sorted(folder.rglob("*.md")) if _MARK.search(page.read_text("utf-8"))]
+
+
+def with_outputs(page: str) -> str:
+    """The text of a page with what its commands print now.
+
+    Raises:
+        OutputError: an output has no commands before it, or a command fails.
+    """
+    lines, printed, shown = page.splitlines(), list[str](), dict[MarkedBlock, list[str]]()
+    with tempfile.TemporaryDirectory(prefix="ascar-docs-") as folder:
+        for block in marked_blocks(page):
+            if block.kind == "run":
+                printed = [
+                    line for text in commands(lines[block.begin : block.end]) for line in ran(text, folder)
+                ]
+            elif not printed:
+                raise OutputError(f"line {block.begin}: an output without commands before it that print")
+            else:
+                shown[block], printed = shortened(printed, block.kept), []
+    for block, output in reversed(shown.items()):
+        lines[block.begin : block.end] = [f"{_INDENT}{line}".rstrip() for line in output]
+    return "\n".join(lines) + "\n"
+
+
+def marked_blocks(page: str) -> Iterator[MarkedBlock]:
+    """The marked blocks of a page, in order.
+
+    Raises:
+        OutputError: no block follows a mark.
+    """
+    lines = page.splitlines()
+    for number, line in enumerate(lines):
+        found = _MARK.fullmatch(line)
+        if found is None:
+            continue
+        begin = number + 1
+        while begin < len(lines) and not lines[begin].strip():
+            begin += 1
+        end = begin
+        while end < len(lines) and (lines[end].startswith(_INDENT) or not lines[end].strip()):
+            end += 1
+        while end > begin and not lines[end - 1].strip():
+            end -= 1
+        if end == begin:
+            raise OutputError(f"line {number + 1}: no indented block follows the mark")
+        kept = None if found[2] is None else (int(found[2]), int(found[3]))
+        yield MarkedBlock(found[1], begin, end, kept)
+
+
+def commands(block: list[str]) -> list[str]:
+    """The commands of a block; a line that ends in a backslash goes on in the next one."""
+    text = "\n".join(line.removeprefix(_INDENT) for line in block)
+    return [line for line in re.sub(r"\\\n\s*", "", text).splitlines() if line.strip()]
+
+
+def ran(command: str, folder: str) -> list[str]:
+    """What a command prints in a directory on standard output; progress goes elsewhere.
+
+    Raises:
+        OutputError: it fails, or does not end.
+    """
+    own = {"ASCAR_HISTORY": f"{folder}/history.sqlite", "ASCAR_LIBRARY": f"{folder}/library", "NO_COLOR": "1"}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    try:
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=folder,
+            env={**os.environ, **own, "PATH": path, "COLUMNS": "120"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise OutputError(f"{command}: does not end within {PATIENCE_S:.0f} s") from None
+    if done.returncode not in _ACCEPTED:
+        raise OutputError(f"{command}: exit status {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout.rstrip().splitlines()
+
+
+def shortened(output: list[str], kept: tuple[int, int] | None) -> list[str]:
+    """The lines that are shown of an output."""
+    if kept is None or len(output) <= sum(kept):
+        return output
+    first, last = kept
+    return [*output[:first], "...", *(output[-last:] if last else [])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
