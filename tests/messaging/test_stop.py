@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ascar.messaging import run_interruptible, run_until_asked
+from ascar.messaging import Background, run_interruptible, run_until_asked
 
 IN_THE_WORST_MOMENT = """
 import asyncio, os, signal, sys
@@ -122,6 +124,30 @@ def test_what_ends_by_itself_is_told_by_the_event():
         return "ended"
 
     assert run_until_asked(work) == "ended"
+
+
+@pytest.mark.timeout(60)
+def test_what_is_left_behind_and_swallows_a_cancellation_does_not_keep_it_from_ending():
+    """So a learner went on for ever whose server had been killed: the client's reconnecting swallowed one."""
+    left = []
+
+    async def reconnecting():
+        for _ in range(2):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+        await asyncio.sleep(600)
+
+    async def work(asked):
+        left.append(asyncio.create_task(reconnecting()))
+        await asyncio.sleep(0.01)
+        return asked.is_set()
+
+    assert run_until_asked(work) is False
+    assert left.pop().cancelled()
+    with Background() as loop:
+        loop.start(reconnecting())
+        loop.call(asyncio.sleep(0.01), 10)
+    assert not [one for one in threading.enumerate() if one.name == "messages"]
 
 
 def test_ignored_signals_stay_ignored():

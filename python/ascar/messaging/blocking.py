@@ -8,6 +8,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ascar.errors import MessagingError
+from ascar.messaging.tasks import end_others
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -61,9 +62,6 @@ class Background:
         try:
             self._loop.run_forever()
         finally:
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._loop.run_until_complete(end_others())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()

@@ -13,6 +13,8 @@ import signal
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from ascar.messaging.tasks import end_others
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from types import TracebackType
@@ -68,8 +70,16 @@ def run_until_asked(work: Callable[[asyncio.Event], Coroutine[Any, Any, Result]]
     Args:
         work: given the event.
     """
+
+    async def whole(asked: asyncio.Event) -> Result:
+        try:
+            return await work(asked)
+        finally:
+            # `Runner` cancels each once, which one that waits by `wait_for` may swallow, and waits for ever.
+            await end_others()
+
     with asyncio.Runner() as runner, _Stop(runner.get_loop()) as stop:
-        return runner.run(work(stop.asked))
+        return runner.run(whole(stop.asked))
 
 
 def run_interruptible(work: Coroutine[Any, Any, Result]) -> Result:

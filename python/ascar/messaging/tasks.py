@@ -25,3 +25,9 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
         for task in ended:
             if not task.cancelled():
                 task.exception()  # known, so that nobody warns of it
+
+
+async def end_others() -> None:
+    """End all other tasks of the loop: those of a client that could not close in time go on otherwise."""
+    own = asyncio.current_task()
+    await end_tasks(one for one in asyncio.all_tasks() if one is not own)
