@@ -70,8 +70,10 @@ def crate_sources(*names: str) -> list[Path]:
         needs = tomllib.loads((ROOT / "crates" / name / "Cargo.toml").read_text()).get("dependencies", {})
         waiting += [one.removeprefix("ascar-") for one in needs if one.startswith("ascar-")]
     folders = [ROOT / "crates" / name for name in sorted(crates)]
-    sources = [file for folder in folders for file in sorted((folder / "src").rglob("*.rs"))]
-    return [ROOT / "Cargo.toml", ROOT / "Cargo.lock", *sources]
+    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()]
+    sources = [file for file in files if not {"tests", "examples"} & set(file.relative_to(ROOT).parts)]
+    lists = sorted((ROOT / "python/ascar/catalogues").glob("linux.toml")) if "keeper" in crates else []
+    return [ROOT / "Cargo.toml", ROOT / "Cargo.lock", *sources, *lists]
 
 
 def sources(*names: str, within: tuple[str, ...]) -> str:

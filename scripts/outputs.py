@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 300.0
+_PLACE = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - a disk: /tmp may be memory, which knows no direct reads
 _MARK = re.compile(r"<!-- (run|output)(?:: (\d+) \+ (\d+) lines)? -->")
 _INDENT = "    "
 _ACCEPTED = (0, 3)  # 3: no decision, which a busy machine may come to
@@ -75,7 +76,7 @@ def with_outputs(page: str) -> str:
         OutputError: an output has no commands before it, or a command fails.
     """
     lines, printed, shown = page.splitlines(), list[str](), dict[MarkedBlock, list[str]]()
-    with tempfile.TemporaryDirectory(prefix="ascar-docs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ascar-docs-", dir=_PLACE) as folder:
         for block in marked_blocks(page):
             if block.kind == "run":
                 printed = [

@@ -71,17 +71,26 @@ def main() -> int:
 
 def _offer_versions(published: Path | None) -> None:
     """Beside this version: the others of a published site, the list for the selector, and a way here."""
-    others = [] if published is None else json.loads((published / VERSIONS).read_text("utf-8"))
-    listed = [{"version": __version__, "title": __version__, "aliases": ["latest"]}]
-    for one in others:
-        name = one["version"]
-        if name != __version__ and _VERSION.fullmatch(name):
-            shutil.copytree(published / name, SITE / name, symlinks=False)
-            listed.append({"version": name, "title": one["title"], "aliases": []})
+    found = [] if published is None else json.loads((published / VERSIONS).read_text("utf-8"))
+    names = {__version__}
+    for name in (one["version"] for one in found):
+        if (
+            name not in names
+            and _VERSION.fullmatch(name)
+            and published is not None
+            and (published / name).is_dir()
+        ):
+            shutil.copytree(published / name, SITE / name)
+            names.add(name)
+    newest, *older = sorted(
+        names, key=lambda name: [int(part) for part in re.findall(r"\d+", name)], reverse=True
+    )
+    listed = [{"version": newest, "title": newest, "aliases": ["latest"]}]
+    listed += [{"version": name, "title": name, "aliases": []} for name in older]
     (SITE / VERSIONS).write_text(json.dumps(listed), "utf-8")
     (SITE / "index.html").write_text(
         f'<!doctype html><meta charset="utf-8"><title>ascar</title>'
-        f'<meta http-equiv="refresh" content="0; url={__version__}/"><a href="{__version__}/">ascar</a>\n',
+        f'<meta http-equiv="refresh" content="0; url={newest}/"><a href="{newest}/">ascar</a>\n',
         "utf-8",
     )
 

@@ -194,9 +194,16 @@ class Search:
             # Of several objectives the loss is a compromise, on a scale of its own.
             several = len(self.campaign.prepared.study.objectives) > 1
             return RecommendedTrial(same[-1], score if several else -sign * found.loss)
-        # What is recommended broke a constraint: the best of what did not.
-        best = max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
-        return None if best is None or best.score is None else RecommendedTrial(best, best.score)
+        # What is recommended broke a constraint, is the default, or is out of the question.
+        scores = {trial.number: trial.score for trial in usable if trial.score is not None}
+        best = max(usable, key=lambda trial: sign * scores[trial.number], default=None)
+        if best is None:
+            return None
+        score = scores[best.number]
+        if found is not None and len(self.campaign.prepared.study.objectives) == 1:
+            # No more is expected of it than of what is recommended.
+            score = sign * min(sign * score, -found.loss)
+        return RecommendedTrial(best, score)
 
     def _purpose(self, configuration: Configuration) -> Purpose:
         """Something new, or once more what was measured already."""

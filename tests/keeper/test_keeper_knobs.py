@@ -294,3 +294,20 @@ def test_a_full_disk_under_the_journal_changes_nothing(tmp_path, loop, small_dis
         (disk / "filler").unlink()
         assert keeper.knob_write(f"block.{loop.name}.read_ahead_kb", 512).effective == 512
     assert text(queue(loop, "read_ahead_kb")) == old
+
+
+def test_a_limit_of_a_queue_leaves_the_read_ahead_as_it_is(raw, state, loop):
+    """Newer kernels compute it anew with every limit, also with one that a killed restore has put back."""
+    limit, ahead = queue(loop, "max_sectors_kb"), queue(loop, "read_ahead_kb")
+    ahead.write_text("12")
+    before = text(limit)
+    session = raw()
+    written = session.ask("knob_write", knob=f"block.{loop.name}.max_sectors_kb", value=64)["ok"]
+    assert text(ahead) == "12"
+    assert written["coupled"] == {f"block.{loop.name}.read_ahead_kb": 12}
+    session.process.kill()
+    session.process.wait()
+    limit.write_text(before)  # and no more: the restore was killed here
+    restore_all(state_dir=state)
+    assert (text(limit), text(ahead)) == (before, "12")
+    assert list(state.glob("*.jsonl")) == []

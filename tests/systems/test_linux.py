@@ -217,6 +217,23 @@ def test_a_limit_of_a_queue_leaves_its_read_ahead_as_it_is(mounted: Path) -> Non
 
 @pytest.mark.root
 @pytest.mark.machine
+def test_after_a_refused_value_the_next_configuration_is_in_force_as_a_whole(mounted: Path) -> None:
+    device = str(Devices.below(mounted).disk)
+    queue = ["block.DEV.scheduler", "block.DEV.nr_requests", "block.DEV.nomerges"]
+    with Linux({"settings": queue, "device": device}) as target:
+        default = target.space.default()
+        target.apply(default.replaced(block_scheduler="mq-deadline", block_nr_requests=200))
+        with pytest.raises(StageFailed, match="the kernel refuses it"):
+            target.apply(
+                default.replaced(block_scheduler="none", block_nr_requests=100_000, block_nomerges=2)
+            )
+        wanted = default.replaced(block_scheduler="mq-deadline", block_nr_requests=200)
+        target.apply(wanted)
+        assert target.read(target.space.names) == dict(wanted)
+
+
+@pytest.mark.root
+@pytest.mark.machine
 def test_without_a_scheduler_there_are_no_more_requests_than_the_device_holds(mounted: Path) -> None:
     device = str(Devices.below(mounted).disk)
     held = int(Path("/sys/block", device, "mq/0/nr_tags").read_text())

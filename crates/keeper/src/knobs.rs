@@ -52,12 +52,22 @@ pub fn write(journal: &mut Journal, knob: &Knob, value: &Scalar) -> Result<Writt
     let mut coupled = Vec::new();
     if text != old {
         coupled = knob.coupled();
+        let before: Vec<Option<String>> = coupled.iter().map(Knob::read).collect();
         let mut changes = vec![change(knob, &old, Some(text.clone()))];
-        for other in &coupled {
-            changes.extend(other.read().map(|old| change(other, &old, None)));
+        for (other, old) in coupled.iter().zip(&before) {
+            changes.extend(old.as_ref().map(|old| change(other, old, None)));
         }
         journal.record(changes)?;
         let written = knob.write(&text);
+        if knob.rule.coupling == catalogue::Coupling::Limits {
+            // Nobody who sets a limit of the queue asks for another read-ahead.
+            for (other, old) in coupled.iter().zip(&before) {
+                if let Some(old) = old.as_ref().filter(|_| other.read() != *old) {
+                    // What reads back says whether it worked.
+                    let _ = other.write(old);
+                }
+            }
+        }
         // Also what an earlier write has changed and this one resets.
         let is_near = |story: &Story| story.knob.cluster() == knob.cluster();
         for story in stories(journal.entries()).into_iter().filter(is_near) {
@@ -216,15 +226,17 @@ fn restore_cluster(cluster: &[Story], report: &mut Report) {
     }
 }
 
-/// Whether a scheduler that was changed reads as before already: a restore that was killed has got so far. With it
-/// the kernel has reset what belongs to it, which therefore says nothing of somebody else's writes.
+/// Whether a scheduler, or a limit of the queue, that was changed reads as before already: a restore that was killed has
+/// got so far. With it the kernel has reset what belongs to it, which therefore says nothing of somebody else's writes.
 fn is_begun(cluster: &[Story], now: &[Option<String>]) -> bool {
     cluster.iter().zip(now).any(|(story, now)| {
-        matches!(story.knob.rule.coupling, catalogue::Coupling::Scheduler)
-            && story
-                .expected
-                .as_ref()
-                .is_some_and(|expected| *expected != story.old)
+        matches!(
+            story.knob.rule.coupling,
+            catalogue::Coupling::Scheduler | catalogue::Coupling::Limits
+        ) && story
+            .expected
+            .as_ref()
+            .is_some_and(|expected| *expected != story.old)
             && now.as_ref() == Some(&story.old)
     })
 }

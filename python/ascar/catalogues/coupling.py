@@ -37,7 +37,7 @@ def to_write(wanted: Mapping[str, Value], present: Mapping[str, Value]) -> list[
 
 
 def lock_of(name: str) -> str:
-    """The name under which the keeper locks a setting: those that one write changes together share a lock."""
+    """The lock of a setting of sysctl or a queue: those that one write changes together share one."""
     setting, couples = kernel_setting(name), _couples(name)
     if setting is not None and setting.zeroes is not None:
         return min(name, setting.zeroes)

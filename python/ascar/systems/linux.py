@@ -187,13 +187,15 @@ class Linux(Target):
             StageFailed: the kernel refuses a value.
         """
         keeper, start_s = self._entered(), time.monotonic()
+        # Where a write is refused, what is in force is not known, and the next time everything is written.
+        before, self._current = self._current, {}
         names = {self._native(name): name for name in configuration}
         wanted = {native: configuration[name] for native, name in names.items()}
-        present = {native: self._current[name] for native, name in names.items() if name in self._current}
+        present = {native: before[name] for native, name in names.items() if name in before}
         for native in to_write(wanted, present):
             value = wanted[native]
             keeper.knob_write(native, value if isinstance(value, str) else int(value))
-        difference = self.space.change(self._current, configuration)
+        difference = self.space.change(before, configuration)
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}
         return Change.of(difference, steps)

@@ -196,7 +196,7 @@ impl Cluster {
         match group.arrival_gap_ns {
             Some(gap_ns) if begins_pass => {
                 if thread.due_ns == 0 {
-                    thread.due_ns = self.now + gap(gap_ns, &mut thread.random);
+                    thread.due_ns = self.now.saturating_add(gap(gap_ns, &mut thread.random));
                 }
                 if self.now < thread.due_ns {
                     let due_ns = thread.due_ns;
@@ -204,7 +204,9 @@ impl Cluster {
                 }
                 // It may be late: the wait for the pass before is the application's.
                 thread.asked_ns = thread.due_ns;
-                thread.due_ns += gap(gap_ns, &mut thread.random);
+                thread.due_ns = thread
+                    .due_ns
+                    .saturating_add(gap(gap_ns, &mut thread.random));
             }
             Some(_) => {}
             None => thread.asked_ns = self.now,

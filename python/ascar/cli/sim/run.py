@@ -55,9 +55,9 @@ def run(
     """Run a simulated storage cluster, and say how fast, how evenly and how fairly it served its clients.
 
     A seed decides every random draw: the same scenario and seed give the same figures on every machine. With
-    --runs the figures are means over runs that differ in their seed alone. With --arrivals latencies count
-    from the arrival of each operation; the capacity is what the scenario does in a closed loop under its own
-    control, whatever is tried.
+    --runs the figures are means over runs that differ in their seed alone. With --arrivals the latency of
+    operations counts from their arrival; the capacity is what the scenario does in a closed loop under its
+    own control, whatever is tried.
     """
     import time
 
