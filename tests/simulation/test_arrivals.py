@@ -69,4 +69,4 @@ def test_the_command_says_which_loop_it_was(capfd):
     assert main([*words, "--arrivals", "0.7"]) == 0
     assert "from their arrival" in capfd.readouterr().out
     assert main([*words, "--arrivals", "0"]) == 2
-    assert "arrivals = 0.0: must be above 0" in capfd.readouterr().err
+    assert "--arrivals = 0.0: must be above 0" in capfd.readouterr().err

@@ -68,11 +68,15 @@ def run(
     from ascar.cli.sim.options import check_plots, scenario_of
     from ascar.cli.sim.progress import showing
     from ascar.cli.sim.result import print_run, result_of
+    from ascar.errors import InputError
     from ascar.simulation import run_many, seeded, with_arrivals, with_control, with_rules
+    from ascar.simulation.arrivals import SHARE_MAX
 
     check_plots(plot, plot_format)
     wanted = scenario_of(scenario, seconds, seed, settings)
     if arrivals is not None:
+        if not 0 < arrivals <= SHARE_MAX:
+            raise InputError(f"--arrivals = {arrivals!r}: must be above 0 and at most {SHARE_MAX:g}")
         wanted = with_arrivals(wanted, arrivals, runs=seeds)
     if rules is not None:
         wanted = with_rules(wanted, located(rules))
