@@ -24,13 +24,14 @@ import sys
 import tempfile
 import time
 import tomllib
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Benchmark, Piece, called, digits, present, table
+from benchmarks.volumes import READ_LIMIT, WRITE_LIMIT, ext4_volume
 
 from ascar.toml import toml_text
 
@@ -39,14 +40,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 _PLACE = os.environ.get("TMPDIR", "/var/tmp")
-_RESTORED_S, _UNMOUNT_S = 10.0, 60.0
+_RESTORED_S = 10.0
 _DAEMON = re.compile(
     r"ascard|mariadbd|mysqld|postgres|redis-server|ceph-(?:mon|mgr|osd)|db_bench|fio|sysbench"
 )
 _OURS = ("ascar-", "localfs-")
 _RANKED_MAX = 8
 _VOLUME_BYTES, _VOLUME_IOPS = 2 << 30, 1000
-_LIMITS = [Path(f"/sys/fs/cgroup/blkio/blkio.throttle.{way}_iops_device") for way in ("read", "write")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +88,12 @@ class FirstStudy:
 @contextmanager
 def volume() -> Generator[dict[str, str]]:
     """An ext4 volume of so many reads and writes a second, as the key `path` of a target."""
-    with ExitStack() as ends:
-        folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="first-studies-", dir=_PLACE)))
-        image, place = folder / "image", folder / "mounted"
-        with image.open("wb") as file:
-            file.truncate(_VOLUME_BYTES)
-        place.mkdir()
-        called("mkfs.ext4", "-q", image)
-        called("mount", "-o", "loop", image, place)
-        ends.callback(_unmount, place)
-        number = place.stat().st_dev
-        device = f"{os.major(number)}:{os.minor(number)}"
-        for limit in _LIMITS:
-            limit.write_text(f"{device} {_VOLUME_IOPS}")
-            ends.callback(limit.write_text, f"{device} 0")
+    with (
+        tempfile.TemporaryDirectory(prefix="first-studies-", dir=_PLACE) as folder,
+        ext4_volume(
+            Path(folder), _VOLUME_BYTES, dict.fromkeys((READ_LIMIT, WRITE_LIMIT), _VOLUME_IOPS)
+        ) as place,
+    ):
         yield {"path": str(place)}
 
 
@@ -170,20 +162,6 @@ def machine() -> set[str]:
         if _DAEMON.match(name):
             found.add(f"process {status.parent.name} {name}")
     return found
-
-
-def _unmount(place: Path) -> None:
-    """Unmount it once what was interrupted has put everything back."""
-    ends_s = time.monotonic() + _UNMOUNT_S
-    while True:
-        try:
-            called("umount", place)
-        except RuntimeError:
-            if time.monotonic() > ends_s:
-                raise
-            time.sleep(0.5)
-        else:
-            return
 
 
 def first_study(name: str, study: FirstStudy) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def crate_sources(*names: str) -> list[Path]:
     folders = [ROOT / "crates" / name for name in sorted(crates)]
     files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()]
     sources = [file for file in files if not {"tests", "examples"} & set(file.relative_to(ROOT).parts)]
-    lists = sorted((ROOT / "python/ascar/catalogues").glob("linux.toml")) if "keeper" in crates else []
+    lists = [ROOT / "python/ascar/catalogues/linux.toml"] if "keeper" in crates else []
     return [ROOT / "Cargo.toml", ROOT / "Cargo.lock", *sources, *lists]
 
 

@@ -28,7 +28,7 @@ from ascar.systems.asking import apply_checked, entering
 from ascar.workloads import Workload, open_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from ascar.events import Listener
     from ascar.history import History, Run
@@ -142,33 +142,6 @@ def _check_time(study: Study, target: Target) -> None:
 def _space_of(study: Study, target: Target) -> Space:
     """The part of a target's space that a study, and its guard, leave."""
     return study.guard.constrained(study_space(study, target.space))
-
-
-@dataclass(frozen=True, slots=True)
-class RecommendedTrial:
-    """What the search recommends.
-
-    Attributes:
-        trial: the latest usable trial of the recommended configuration.
-        expected_score: the score that the optimizer expects of it: the luckiest of many trials scores more
-            than its configuration does.
-    """
-
-    trial: Trial
-    expected_score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reserve:
-    """Seconds of the budget that the search keeps back for the verification.
-
-    Attributes:
-        most_s: the most that is kept back, whatever is found.
-        needed_s: what the verification of what the search recommends will take, at most `most_s`.
-    """
-
-    most_s: float
-    needed_s: Callable[[RecommendedTrial | None], float]
 
 
 @dataclass(slots=True)

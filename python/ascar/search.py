@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.campaign import RecommendedTrial
 from ascar.errors import Exhausted, ExpressionError, InputError, StudyError, WorkError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.optimizers.proposals import Proposal, Proposals
@@ -18,6 +17,7 @@ from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.several import SeveralObjectives
 from ascar.optimizers.starting import start_proposals
 from ascar.optimizers.stopping import criterion_of, progress_of
+from ascar.reserve import RecommendedTrial
 from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.space import change_budget
 from ascar.study.stop import stop_tables
@@ -25,10 +25,11 @@ from ascar.study.stop import stop_tables
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from ascar.campaign import Campaign, Reserve
+    from ascar.campaign import Campaign
     from ascar.history import History
     from ascar.optimizers import Optimizer
     from ascar.optimizers.remaining import RemainingGains
+    from ascar.reserve import Reserve
     from ascar.results.trial import Trial
     from ascar.space import Configuration, Space
     from ascar.study import Study
@@ -189,20 +190,15 @@ class Search:
         usable = [trial for trial in trials if trial.usable and trial.score is not None]
         sign = self.campaign.prepared.study.objective.sign
         same = [trial for trial in usable if found and trial.configuration == found.configuration]
-        if found is not None and same:
-            score = fmean(trial.score for trial in same if trial.score is not None)
-            # Of several objectives the loss is a compromise, on a scale of its own.
-            several = len(self.campaign.prepared.study.objectives) > 1
-            return RecommendedTrial(same[-1], score if several else -sign * found.loss)
-        # What is recommended broke a constraint, is the default, or is out of the question.
-        scores = {trial.number: trial.score for trial in usable if trial.score is not None}
-        best = max(usable, key=lambda trial: sign * scores[trial.number], default=None)
+        # What is recommended may break a constraint, be the default, or be out of the question.
+        best = same[-1] if same else max(usable, key=lambda trial: sign * (trial.score or 0.0), default=None)
         if best is None:
             return None
-        score = scores[best.number]
+        score = fmean(trial.score or 0.0 for trial in same or [best])
+        # Of several objectives the loss is a compromise, on a scale of its own.
         if found is not None and len(self.campaign.prepared.study.objectives) == 1:
-            # No more is expected of it than of what is recommended.
-            score = sign * min(sign * score, -found.loss)
+            # No more is expected of another one than of what is recommended.
+            score = sign * (-found.loss if same else min(sign * score, -found.loss))
         return RecommendedTrial(best, score)
 
     def _purpose(self, configuration: Configuration) -> Purpose:

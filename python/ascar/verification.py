@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from ascar.abandonment import run_scatter
-from ascar.campaign import Reserve
 from ascar.cycles import Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
@@ -19,6 +18,7 @@ from ascar.pilot import compare
 from ascar.pilot.pairs_needed import more_pairs_needed, pairs_needed
 from ascar.pilot.turns import Gain, PairTest, compare_in_turns
 from ascar.render import estimate
+from ascar.reserve import Reserve
 from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
@@ -26,8 +26,9 @@ from ascar.systems import Reusing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ascar.campaign import Campaign, RecommendedTrial
+    from ascar.campaign import Campaign
     from ascar.pilot.turns import InTurns
+    from ascar.reserve import RecommendedTrial
     from ascar.results.trial import Trial
     from ascar.space import Configuration
     from ascar.study import Study

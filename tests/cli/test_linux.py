@@ -11,8 +11,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.volumes import READ_LIMIT
 
-from volumes import READ_LIMIT, ext4_volume, read_ahead_of
+from volumes import read_ahead_of, volume_that_reads_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,7 +54,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     """A volume of 1,000 reads a second, which reads too little ahead, with a file."""
     if not READ_LIMIT.exists():
         pytest.skip("the kernel has no limit of reads for control groups of version 1")
-    with ext4_volume(tmp_path, read_ahead_kb=READ_AHEAD_KB, reads_per_s=1000) as mounted:
+    with volume_that_reads_ahead(tmp_path, read_ahead_kb=READ_AHEAD_KB, reads_per_s=1000) as mounted:
         (mounted / "data").write_bytes(random.Random(1).randbytes(2 << 20))
         subprocess.run(["sync", mounted / "data"], check=True)
         yield mounted

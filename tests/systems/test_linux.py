@@ -17,7 +17,7 @@ from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import Devices, file_of, parameter_here
 from ascar.systems.linux import Linux
 from ascar.testing import TargetContract
-from volumes import ext4_volume
+from volumes import volume_that_reads_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -161,7 +161,7 @@ def test_an_expert_searches_what_this_machine_has_and_no_more() -> None:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Path]:
-    with ext4_volume(tmp_path, read_ahead_kb=4) as place:
+    with volume_that_reads_ahead(tmp_path, read_ahead_kb=4) as place:
         yield place
 
 

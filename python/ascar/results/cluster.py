@@ -184,13 +184,10 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
 
     def figure(self, name: str) -> float:
         """One of `FIGURES`."""
-        for prefix, of in (
-            ("service_time_", self.service_time),
-            ("operation_latency_", self.operation_latency),
-        ):
-            if name.startswith(prefix):
-                return float(getattr(of, f"latency_{name.removeprefix(prefix)}"))
-        return float(getattr(self.latency if name.startswith("latency_") else self, _ALIASES.get(name, name)))
+        kind, is_latency, statistic = name.partition("_ms_")
+        if is_latency:
+            return float(getattr(getattr(self, kind), f"latency_ms_{statistic}"))
+        return float(getattr(self, _ALIASES.get(name, name)))
 
     def figures(self) -> dict[str, float]:
         """All of `FIGURES` by name."""

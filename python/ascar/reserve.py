@@ -1,0 +1,38 @@
+"""How much of the budget the search keeps back for the last comparison, by what it would recommend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ascar.results.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedTrial:
+    """What the search recommends.
+
+    Attributes:
+        trial: the latest usable trial of the recommended configuration.
+        expected_score: the score that the optimizer expects of it: the luckiest of many trials scores more
+            than its configuration does.
+    """
+
+    trial: Trial
+    expected_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Seconds of the budget that the search keeps back for the verification.
+
+    Attributes:
+        most_s: the most that is kept back, whatever is found.
+        needed_s: what the verification of what the search recommends will take, at most `most_s`.
+    """
+
+    most_s: float
+    needed_s: Callable[[RecommendedTrial | None], float]
