@@ -42,6 +42,27 @@ def test_without_rules_the_scenario_as_it_is_comes_first(ascar):
     assert "vegas" in done.out
 
 
+def test_tuned_controllers_and_what_all_of_them_change(ascar):
+    done = ascar(
+        "sharp", "contest", "random-write", *QUICK, "--controllers", "cubic,bbr,bbr3", "--tune", "4", "--json"
+    )
+    assert done.status == 0, done.err
+    names = [one["name"] for one in done.document["contenders"]]
+    assert names == [
+        *("rules", "as it is", "cubic", "bbr", "bbr3"),
+        *("best static", "cubic, tuned", "bbr, tuned", "bbr3, tuned"),
+    ]
+    assert [(one["controller"], one["runs"]) for one in done.document["tuned"]] == [
+        *(("fixed", 4), ("cubic", 4), ("bbr", 4), ("bbr3", 4))
+    ]
+    effects = {one["name"]: one for one in done.document["effects"]}
+    assert set(effects) == set(names) - {"as it is"}
+    for one in effects.values():
+        figures = {figure["name"]: figure for figure in one["figures"]}
+        assert figures["throughput_mb_per_s"]["default_mean"] > 0
+        assert [group["name"] for group in one["groups"]] == ["random"] or len(one["groups"]) == 1
+
+
 def test_rules_of_a_file_take_part(ascar, tmp_path):
     file = tmp_path / "own.rules"
     assert ascar("sharp", "explain", "random-write").status == 0
@@ -58,7 +79,7 @@ def test_rules_of_a_file_take_part(ascar, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--controllers", "reno"), "--controllers = 'reno': must be of aimd, vegas, gradient2"),
+        (("--controllers", "reno"), "--controllers = 'reno': must be of aimd, cubic, bbr, bbr3, vegas"),
         (("--controllers", ","), "--controllers = ',': must be names"),
         (("--runs", "1"), "--runs = 1: must be at least 2"),
         (("--confidence", "1"), "--confidence = 1.0: must be from 0.5 to below 1"),

@@ -41,9 +41,19 @@ def test_the_published_round_to_the_letter(ascar):
 
 def test_candidates_as_a_document(ascar, rules):
     document = ascar("sharp", "candidates", str(rules), "--json").document
-    assert document["hottest_rule"] == 1
+    assert document["varied_rule"] == 1
     assert document["base"]["rules"][0]["used_times"] == 7
     assert [one["number"] for one in document["candidates"][:2]] == [1, 2]
+
+
+def test_another_rule_can_be_varied(ascar, rules):
+    document = ascar("sharp", "candidates", str(rules), "--rule", "2", "--json").document
+    assert document["varied_rule"] == 2
+    done = ascar("sharp", "candidates", str(rules), "--rule", "2")
+    first = done.out.removeprefix("# 1\n").split("# 2\n", 1)[0].splitlines()
+    assert first[1] == RULES.splitlines()[1] and first[2] != RULES.splitlines()[2]
+    refused = ascar("sharp", "candidates", str(rules), "--rule", "3")
+    assert (refused.status, "has rules 1 to 2" in refused.error) == (2, True)
 
 
 def test_a_split_covers_what_was_split(ascar, rules):

@@ -83,6 +83,23 @@ def test_a_scenario_counts_the_use_and_is_drawn(ascar: Callable[..., Any], tmp_p
     assert "client 0, server 3" in names[1].read_text()
 
 
+def test_what_a_set_of_one_rule_does_to_a_stream_over_time(ascar: Callable[..., Any], tmp_path: Path) -> None:
+    """A gap of 60 ms is the whole effect: it is named, and seen."""
+    path = tmp_path / "paced.txt"
+    path.write_text(RuleSet.uniform(Action(100, 0, 60_000)).text())
+    options = ("--scenario", "random-write", "--duration", "20 s")
+    document = ascar("sharp", "explain", path, *options, "--json").document
+    assert document["rules"][0]["what"] == "as many, at least 60 ms apart"
+    assert (document["stream"], document["tick_s"]) == (0, 1)
+    course = {one["name"]: one["values"] for one in document["course"]}
+    assert set(course["gap, ms"]) == {60} and len(course["gap, ms"]) == 20
+    assert max(course["waiting, requests"]) > 0
+    told = ascar("sharp", "explain", path, *options).out
+    assert "gap, ms" in told and "over time" in told
+    without = ascar("sharp", "explain", path, "--json").document
+    assert (without["stream"], without["tick_s"], without["course"]) == (None, None, [])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

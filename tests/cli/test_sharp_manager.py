@@ -234,6 +234,52 @@ def test_rules_that_leave_a_gap_are_refused_before_anybody_hears(
     assert in_force(ascar("sharp", "show", "--json").document) == before
 
 
+def test_rules_that_slow_all_down_are_refused_on_trial(
+    ascar: Callable[..., Any], served: Served, rules: Path, tmp_path: Path
+) -> None:
+    """One request a minute: what was in force before stays, and nobody is left on trial."""
+    slow = tmp_path / "slow.txt"
+    slow.write_text(RuleSet.uniform(Action(100, 0, 60_000_000)).text())
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--floor", "0%").status == 0
+    before = in_force(ascar("sharp", "show", "--json").document)
+    refused = ascar("sharp", "deploy", slow, "--workload", "writers")
+    assert refused.status == 2
+    assert " on trial, " in refused.error and "below the floor of 80%" in refused.error
+    shown = ascar("sharp", "show", "--json").document
+    assert in_force(shown) == before
+    assert not any(at["on_trial"] for one in shown["workloads"] for at in one["controllers"])
+    rehearsed = ascar("sharp", "deploy", slow, "--workload", "writers", "--rehearse", "random-write")
+    assert rehearsed.status == 2 and "the throughput in random-write is" in rehearsed.error
+    again = ascar("sharp", "deploy", rules, "--workload", "writers", "--json").document["checked"]
+    assert again["before_mb_per_s"] > 0 and again["under_mb_per_s"] > 0.8 * again["before_mb_per_s"]
+    assert (again["floor"], again["ticks"]) == (0.8, 10)
+    for wrong, words in (
+        (("--floor", "120%"), "--floor = 1.2: must be from 0% to 100%"),
+        (("--floor", "most"), "--floor = 'most': must be a share"),
+        (("--for", "2 h"), "--for = '2 h': must be at most 60 min"),
+        (("--rehearse", "nothing"), "scenario 'nothing'"),
+    ):
+        failed = ascar("sharp", "deploy", rules, "--workload", "writers", *wrong)
+        assert (failed.status, words in failed.error) == (2, True), failed.error
+    assert ascar("sharp", "down", "--workload", "writers").status == 0
+
+
+def test_rules_with_a_time_limit_end_by_themselves(
+    ascar: Callable[..., Any], served: Served, rules: Path, others: Path
+) -> None:
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--floor", "0%").status == 0
+    before = in_force(ascar("sharp", "show", "--json").document)["writers"]
+    limited = ascar(
+        "sharp", "deploy", others, "--workload", "writers", "--floor", "0%", "--for", "5 s", "--json"
+    ).document  # fmt: skip
+    assert limited["ends_after_s"] == 5
+    end_s = time.monotonic() + WAIT_S
+    while in_force(ascar("sharp", "show", "--json").document)["writers"] != before:
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    assert ascar("sharp", "down", "--workload", "writers").status == 0
+
+
 def test_the_message_server_is_killed_and_rules_stay(
     ascar: Callable[..., Any], served: Served, rules: Path, others: Path
 ) -> None:

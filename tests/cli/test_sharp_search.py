@@ -89,7 +89,9 @@ def test_what_is_there_is_kept_unless_asked(ascar, tmp_path):
     out.unlink()
     assert "go on with --resume" in search(ascar, out, "--evaluations", "6").error
     changed = search(ascar, out, "--evaluations", "6", "--resume", "--objective", "jain")
-    assert "its search had objective = 'maximize throughput_mb_per_s'" in changed.error
+    assert (
+        "its search had objective = 'maximize throughput_mb_per_s, group_share_min >= 0.9'" in changed.error
+    )
     assert (
         "its search had system = "
         in search(ascar, out, "--evaluations", "6", "--resume", "--seed", "5").error

@@ -43,6 +43,41 @@ def test_every_personality_starts_and_stops_again_and_again(ascard: Path, memory
     assert list(memory.iterdir()) == []
 
 
+ONE_DELAY = """
+define fileset name=one,path=$dir,size=4k,entries=4,prealloc=100
+define process name=p,instances=1 {
+  thread name=t,instances=2 {
+    flowop openfile name=open,filesetname=one,fd=1
+    flowop delay name=work,value=0.01
+    flowop closefile name=close,fd=1
+  }
+}
+"""
+
+
+def test_an_open_loop_has_its_rate_and_counts_from_the_arrival(load: Load, memory: Path) -> None:
+    """Two threads that take 10 ms a pass do 200 a second: 100 arrive without much of a wait, 400 do not."""
+    wml = memory / "own.f"
+    wml.write_text(ONE_DELAY)
+    there = ("--wml", wml, "--dir", memory, "--seconds", "3", "--clean")
+    closed = load(*there).summary
+    assert "rate_per_s" not in closed and closed["waiting"] == 0
+    easy = load(*there, "--rate-per-s", "100").summary
+    assert easy["rate_per_s"] == 100
+    passes = easy["flowops"]["open"]["ops"]
+    assert passes == pytest.approx(300, abs=5 * 300**0.5)
+    assert easy["flowops"]["close"]["latency_ms_p99"] < easy["flowops"]["open"]["latency_ms_p99"]
+    over = load(*there, "--rate-per-s", "400").summary
+    # Half of what arrives is done, so that the last one waited for half of the three seconds.
+    assert over["flowops"]["open"]["latency_ms_max"] > 1_000
+    assert over["flowops"]["close"]["latency_ms_mean"] < 5  # the pass waits, not each of its operations
+    done = over["flowops"]["open"]["ops"]
+    assert done + over["waiting"] == pytest.approx(1_200, abs=5 * 1_200**0.5)
+    assert over["waiting"] > 400
+    refused = load(*there, "--rate-per-s", "0")
+    assert refused.status == 2 and "--rate-per-s" in refused.errors
+
+
 @pytest.mark.slow
 def test_sigterm_at_any_moment_ends_a_load_and_leaves_nothing(ascard: Path, memory: Path, seed: int) -> None:
     """During start, fill and run alike; `benchmarks.load_starts` does so a hundred times each."""

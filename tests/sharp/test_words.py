@@ -40,7 +40,9 @@ def test_the_published_excerpt_reads_as_in_the_text() -> None:
 
 def test_without_counts_the_region_tells() -> None:
     whole = RuleSet.uniform(Action(-1, 0, 20_000))
-    assert [(one.when, one.what, one.used_share) for one in explain(whole)] == [("always", "as many", None)]
+    assert [(one.when, one.what, one.used_share) for one in explain(whole)] == [
+        ("always", "as many, at least 20 ms apart", None)
+    ]
     parts = [one.when for one in explain(split(whole, axes=(0, 2)))]
     assert parts == [
         "not congested and improving",

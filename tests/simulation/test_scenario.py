@@ -17,6 +17,7 @@ from ascar.simulation import (
     preset,
     scenario_of,
     with_settings,
+    with_storage,
 )
 from ascar.simulation import scenario as scenario_sections
 from ascar.simulation.reading import FILE_BYTES_MAX, complete, read_scenario
@@ -196,6 +197,41 @@ def test_devices_and_names_that_are_no_files_are_refused(tmp_path):
     for named in ("/dev/zero", f"{tmp_path}/", "a\0b.toml"):
         with pytest.raises(ScenarioError):
             open_scenario(named)
+
+
+def test_servers_of_any_scenario_can_have_another_elevator(tmp_path):
+    later = open_scenario("random-write@linux-6")
+    assert later.name == "random-write@linux-6"
+    assert {(one.queue.batch, one.queue.write_expire_ms) for one in later.servers} == {(16, 5000.0)}
+    earlier = with_storage(preset("random-write"), "thesis-2014")
+    assert {one.queue for one in earlier.servers} == {one.queue for one in preset("random-write").servers}
+    own = tmp_path / "a@b.toml"
+    own.write_text(PRESET_OF_ONE)
+    assert {one.queue.batch for one in open_scenario(f"{own}@linux-6").servers} == {16}
+    assert open_scenario(str(own)).name == "one"
+    with pytest.raises(
+        ScenarioError, match="elevator 'linux-5': must be one of linux-6, thesis-2014; did you mean"
+    ):
+        open_scenario("random-write@linux-5")
+    with pytest.raises(ScenarioError, match="scenario 'nothing'"):
+        open_scenario("nothing@linux-6")
+
+
+PRESET_OF_ONE = """
+name = "one"
+[[clients]]
+count = 1
+workload = "w"
+[[servers]]
+count = 2
+[[servers]]
+count = 1
+[[workloads]]
+name = "w"
+filesets = [{ name = "file", size_mib = 100 }]
+[[workloads.threads]]
+flowops = [{ op = "read" }]
+"""
 
 
 def test_an_unknown_preset_is_refused_with_what_there_is():

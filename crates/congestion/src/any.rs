@@ -3,13 +3,18 @@
 use crate::controller::{Controller, InFlight, Reply, Window};
 use crate::extended::Extended;
 use crate::faithful::Faithful;
-use crate::rivals::{Aimd, Copa, EnvoyGradient, Fixed, Gradient2, IoPathTune, Vegas};
+use crate::rivals::{
+    Aimd, Bbr, Copa, Cubic, EnvoyGradient, Fixed, Gradient2, IoPathTune, RivalSettings, Vegas,
+};
 use crate::signals::Signals;
 
 /// Names of the controllers that need no rules, as [`AnyController::rival`] takes them.
-pub const RIVAL_NAMES: [&str; 7] = [
+pub const RIVAL_NAMES: [&str; 10] = [
     "fixed",
     "aimd",
+    "cubic",
+    "bbr",
+    "bbr3",
     "vegas",
     "gradient2",
     "envoy",
@@ -28,6 +33,10 @@ pub enum AnyController {
     Fixed(Fixed),
     /// Additive increase, multiplicative decrease.
     Aimd(Aimd),
+    /// CUBIC.
+    Cubic(Cubic),
+    /// BBR, of the first version or of the third.
+    Bbr(Bbr),
     /// Vegas.
     Vegas(Vegas),
     /// Netflix' Gradient2.
@@ -44,13 +53,22 @@ impl AnyController {
     /// A rival by its name of [`RIVAL_NAMES`], with its defaults; seeds tell the probes of streams apart.
     #[must_use]
     pub fn rival(name: &str, seed: u64) -> Option<Self> {
+        Self::tuned(name, seed, &RivalSettings::default())
+    }
+
+    /// The same with settings of its own.
+    #[must_use]
+    pub fn tuned(name: &str, seed: u64, settings: &RivalSettings) -> Option<Self> {
         Some(match name {
             "fixed" => Self::Fixed(Fixed::default()),
-            "aimd" => Self::Aimd(Aimd::default()),
-            "vegas" => Self::Vegas(Vegas::new(seed)),
-            "gradient2" => Self::Gradient2(Gradient2::default()),
+            "aimd" => Self::Aimd(Aimd::new(settings)),
+            "cubic" => Self::Cubic(Cubic::new(settings)),
+            "bbr" => Self::Bbr(Bbr::new(settings, false, seed)),
+            "bbr3" => Self::Bbr(Bbr::new(settings, true, seed)),
+            "vegas" => Self::Vegas(Vegas::new(settings, seed)),
+            "gradient2" => Self::Gradient2(Gradient2::new(settings)),
             "envoy" => Self::Envoy(EnvoyGradient::new(seed)),
-            "copa" => Self::Copa(Copa::default()),
+            "copa" => Self::Copa(Copa::new(settings)),
             "iopathtune" => Self::IoPathTune(IoPathTune::default()),
             _ => return None,
         })
@@ -64,6 +82,8 @@ macro_rules! each {
             AnyController::Extended($controller) => $call,
             AnyController::Fixed($controller) => $call,
             AnyController::Aimd($controller) => $call,
+            AnyController::Cubic($controller) => $call,
+            AnyController::Bbr($controller) => $call,
             AnyController::Vegas($controller) => $call,
             AnyController::Gradient2($controller) => $call,
             AnyController::Envoy($controller) => $call,

@@ -34,7 +34,9 @@ pub use extensions::{Extensions, Probe, Unit};
 pub use faithful::{Faithful, FaithfulState};
 pub use fault::{Fault, Result};
 pub use pacer::Pacer;
-pub use rivals::{Aimd, Copa, EnvoyGradient, Fixed, Gradient2, IoPathTune, Vegas};
+pub use rivals::{
+    Aimd, Bbr, Copa, Cubic, EnvoyGradient, Fixed, Gradient2, IoPathTune, RivalSettings, Vegas,
+};
 pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
 pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
 pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};

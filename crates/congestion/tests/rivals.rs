@@ -5,8 +5,8 @@ mod common;
 use std::sync::Arc;
 
 use ascar_congestion::{
-    Aimd, AnyController, Controller, Deployment, Extended, Extensions, Faithful, InFlight,
-    RIVAL_NAMES, Reply, RuleSet, WINDOW_X100_MAX, WINDOW_X100_MIN,
+    Aimd, AnyController, Bbr, Controller, Cubic, Deployment, Extended, Extensions, Faithful,
+    InFlight, RIVAL_NAMES, Reply, RivalSettings, RuleSet, WINDOW_X100_MAX, WINDOW_X100_MIN,
 };
 use common::{MADE, Server, Trace, run};
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ fn throughput(trace: &Trace, until_us: u64) -> f64 {
 
 #[test]
 fn no_other_name_is_a_rival() {
-    assert!(AnyController::rival("bbr", 1).is_none());
+    assert!(AnyController::rival("reno", 1).is_none());
 }
 
 #[test]
@@ -100,7 +100,16 @@ proptest! {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    for name in ["aimd", "vegas", "gradient2", "copa", "iopathtune"] {
+    for name in [
+        "aimd",
+        "cubic",
+        "bbr",
+        "bbr3",
+        "vegas",
+        "gradient2",
+        "copa",
+        "iopathtune",
+    ] {
         let mut controller = rival(name);
         run(&mut controller, &mut server(), 20_000_000, 1);
         assert!(
@@ -114,13 +123,64 @@ fn a_window_that_is_not_used_does_not_grow() {
 #[test]
 fn aimd_saws_at_its_bound() {
     // 30 ms are reached with 30 requests in flight.
-    let mut controller = Aimd::new(30_000);
+    let settings = RivalSettings {
+        latency_us_max: 30_000,
+        ..RivalSettings::default()
+    };
+    let mut controller = Aimd::new(&settings);
     let trace = run(&mut controller, &mut server(), 60_000_000, u32::MAX);
     let late = &trace.windows_x100[trace.windows_x100.len() / 2..];
     let (low, high) = (late.iter().min().unwrap(), late.iter().max().unwrap());
     assert!((2_900..3_400).contains(high), "{high}");
     assert!((1_400..1_750).contains(low), "{low}");
     assert!(throughput(&trace, 60_000_000) > 990.0);
+}
+
+#[test]
+fn cubic_grows_slowly_near_the_window_at_which_congestion_came() {
+    // 30 ms are reached with 30 requests in flight.
+    let settings = RivalSettings {
+        latency_us_max: 30_000,
+        ..RivalSettings::default()
+    };
+    let mut controller = Cubic::new(&settings);
+    let trace = run(&mut controller, &mut server(), 60_000_000, u32::MAX);
+    let late = &trace.windows_x100[trace.windows_x100.len() / 2..];
+    let (low, high) = (late.iter().min().unwrap(), late.iter().max().unwrap());
+    assert!((2_900..3_700).contains(high), "{high}");
+    assert!((2_000..2_600).contains(low), "{low}");
+    // The plateau of the cube: most of the time is spent in the upper half of the saw.
+    let upper = late.iter().filter(|window| **window > 2_500).count();
+    assert!(upper * 2 > late.len(), "{upper} of {}", late.len());
+    assert!(throughput(&trace, 60_000_000) > 990.0);
+}
+
+#[test]
+fn bbr_finds_the_rate_and_what_the_path_holds() {
+    // 1,000 requests a second times 11 ms: 11 requests, and a window of twice as many, those that wait for the pace included.
+    for name in ["bbr", "bbr3"] {
+        let mut controller = rival(name);
+        let trace = run(&mut controller, &mut server(), 60_000_000, u32::MAX);
+        let mean = trace.mean_in_flight();
+        assert!((9.0..25.0).contains(&mean), "{name}: {mean}");
+        let found = throughput(&trace, 60_000_000);
+        assert!(found > 930.0, "{name}: {found}");
+    }
+}
+
+#[test]
+fn the_third_bbr_keeps_below_its_bound() {
+    // With 15 requests in flight 15 ms are reached; the first version takes no notice.
+    let settings = RivalSettings {
+        latency_us_max: 15_000,
+        ..RivalSettings::default()
+    };
+    let mean = |third| {
+        let mut controller = Bbr::new(&settings, third, 1);
+        run(&mut controller, &mut server(), 60_000_000, u32::MAX).mean_in_flight()
+    };
+    assert!(mean(true) < 15.0, "{}", mean(true));
+    assert!(mean(true) < mean(false));
 }
 
 #[test]

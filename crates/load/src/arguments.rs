@@ -26,6 +26,8 @@ Options:
   --seconds N         Run for N seconds [default: the run time that the file gives].
   --scale X           Make the data set X times as large as the file says [default: 1].
   --threads N         Run N threads in all, in the file's proportion [default: as many as the file says].
+  --rate-per-s R      Let R passes through the flowops arrive a second, at random times, in all threads together;
+                      latencies count from the arrival [default: a pass begins when the one before has ended].
   --seed S            Draw file sizes, places and choices from seed S [default: 1].
   --fill-only         Make the files, and end.
   --no-fill           Run on the files that --fill-only made.
@@ -39,6 +41,7 @@ Options:
 
 Examples:
   ascard load --personality varmail --dir /mnt/test --seconds 60
+  ascard load --personality varmail --dir /mnt/test --seconds 60 --rate-per-s 400
   ascard load --wml own.f --describe
   ascard load --personality fileserver --dir /mnt/test --fill-only
   ascard load --dir /mnt/test --clean
@@ -97,6 +100,8 @@ pub struct RunOptions {
     pub dir: PathBuf,
     /// How long; the file's own time otherwise.
     pub seconds: Option<f64>,
+    /// Passes of all threads that arrive a second; `None`: each begins when the one before has ended.
+    pub rate_per_s: Option<f64>,
     /// Seed of everything random.
     pub seed: u64,
     /// What to do with the files before.
@@ -120,6 +125,7 @@ struct Raw {
     seconds: Option<f64>,
     scale: Option<f64>,
     threads: Option<u32>,
+    rate_per_s: Option<f64>,
     seed: Option<u64>,
     reading_ms: Option<u64>,
     record: Option<PathBuf>,
@@ -143,6 +149,9 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Command, LoadError
             Word::Option("--scale") => raw.scale = Some(words.number(1e-9, 1e6)?),
             Word::Option("--threads") => {
                 raw.threads = Some(words.number(1, crate::wml::MOST_THREADS)?);
+            }
+            Word::Option("--rate-per-s") => {
+                raw.rate_per_s = Some(words.number(1e-3, 1e9)?);
             }
             Word::Option("--seed") => raw.seed = Some(words.number(0, u64::MAX)?),
             Word::Option("--reading-ms") => raw.reading_ms = Some(words.number(10, 3_600_000)?),
@@ -211,6 +220,7 @@ impl Raw {
         let options = RunOptions {
             dir,
             seconds: self.seconds,
+            rate_per_s: self.rate_per_s,
             seed: self.seed.unwrap_or(1),
             fill,
             reading_ms: self.reading_ms.unwrap_or(1000),

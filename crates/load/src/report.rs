@@ -160,6 +160,11 @@ pub struct Facts {
     pub ended: &'static str,
     /// Operations left out because no file was to be had within a second, or others had the file to delete open.
     pub starved: u64,
+    /// Passes that arrived a second, in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+    /// Passes that had arrived, and not begun, when the run ended; their latencies are in no figure.
+    pub waiting: u64,
     /// Threads still in a system call when the summary was made.
     pub threads_late: u32,
     /// From the program's start until the first operation could begin, fill included.

@@ -173,6 +173,7 @@ impl<'a> Load<'a> {
             trees,
             directory: self.directory.path().to_owned(),
             seed: self.options.seed,
+            rate_per_s: self.options.rate_per_s,
             trace: trace.map(|trace| trace.since(engine::now_ns())),
         };
         let plan = Arc::new(Plan::new(parts, Arc::clone(&self.control)));
@@ -207,6 +208,8 @@ impl<'a> Load<'a> {
                 None => "time",
             },
             starved: plan.starved.load(Ordering::Relaxed),
+            rate_per_s: self.options.rate_per_s,
+            waiting: plan.waiting.load(Ordering::Relaxed),
             threads_late,
             start_s,
         };

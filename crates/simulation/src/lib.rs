@@ -26,7 +26,7 @@ pub mod scenario;
 mod simulation;
 
 pub use many::run_many;
-pub use outcome::{Indicators, Latency, Outcome, ServerReport, StreamSeries};
+pub use outcome::{GroupReport, Indicators, Latency, Outcome, ServerReport, StreamSeries};
 pub use record::Recorded;
 pub use scenario::{Scenario, ScenarioError};
 pub use simulation::{Simulation, run};

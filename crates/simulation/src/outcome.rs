@@ -71,6 +71,23 @@ pub struct ServerReport {
     pub requests_mean: f64,
 }
 
+/// Threads that are alike, on all clients of a group, over the counted time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct GroupReport {
+    /// Client group, counted from 0.
+    pub clients: u32,
+    /// Thread group of its workload, counted from 0.
+    pub threads: u32,
+    /// Read.
+    pub read_mb_per_s: f64,
+    /// Written.
+    pub write_mb_per_s: f64,
+    /// Operations done (reads and writes of any size, metadata operations).
+    pub operations: u64,
+    /// Passes through its steps.
+    pub passes: u64,
+}
+
 /// The series of a stream, one entry a tick of the counted time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StreamSeries {
@@ -95,8 +112,6 @@ pub struct Outcome {
     pub requests: u64,
     /// Operations of threads done (reads and writes of any size, metadata operations).
     pub operations: u64,
-    /// Passes of threads through their steps, by workload and thread group.
-    pub passes: Vec<Vec<u64>>,
     /// Total throughput of all clients' threads, reading and writing (TP of Table 3.4).
     pub throughput_mb_per_s: f64,
     /// Reading alone.
@@ -143,6 +158,8 @@ pub struct Outcome {
     pub total_mb_per_s: Vec<f64>,
     /// Throughput of each client by tick.
     pub clients_mb_per_s: Vec<Vec<f64>>,
+    /// Each thread group of each client group.
+    pub groups: Vec<GroupReport>,
     /// Each server.
     pub servers: Vec<ServerReport>,
     /// Each stream, where the scenario records them.

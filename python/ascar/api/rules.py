@@ -14,6 +14,7 @@ from ascar.pilot.turns import PairTest
 from ascar.render import duration as shown_duration
 from ascar.render import number
 from ascar.sharp import objective_of
+from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.plan import plan_of
 from ascar.sharp.task import Ends, Task
 from ascar.simulation import Scenario, open_scenario
@@ -21,6 +22,7 @@ from ascar.simulation.reading import check
 from ascar.study import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from ascar.sharp import SearchProgress
@@ -31,6 +33,7 @@ def make_rules(
     out: str | PathLike[str],
     objective: str = "throughput",
     *,
+    constraints: Sequence[str] | None = None,
     budget: str | None = None,
     evaluations: int | None = None,
     schedule: str = "sharp",
@@ -46,6 +49,8 @@ def make_rules(
         scenario: a scenario, its file, or the name of one that comes with ascar, e.g. "random-write".
         out: the file of the rules that are found; every run is kept beside it, in `out`.journal.
         objective: an objective by name, as `ascar sharp search --objective`, or "maximize FORMULA".
+        constraints: what rules must keep, as `ascar sharp search --constraint`; None:
+            "group_share_min >= 0.9".
         budget: time for all of it; None: the search ends by itself.
         evaluations: the greatest number of runs of the search; None: any number.
         schedule: "sharp", or the published ones, "faithful" and "remy".
@@ -68,6 +73,7 @@ def make_rules(
         also=(),
         first_in=None,
         objective=objective_of(objective),
+        bounds=bounds_of(constraints),
         plan=plan_of(schedule),
         ends=Ends(evaluations, None if budget is None else duration("budget", budget)),
         test=PairTest(pairs_max=pairs),

@@ -360,6 +360,13 @@ _OBJECTIVE = _option(
 ObjectiveText = Annotated[str, _OBJECTIVE]
 ObjectiveTextOrNone = Annotated[str | None, _OBJECTIVE]
 ObjectiveTexts = Annotated[list[str] | None, _OBJECTIVE]
+_CONSTRAINT = _option(
+    "--constraint",
+    None,
+    "METRIC>=NUMBER",
+    "Set what rules must keep, e.g. 'jain_index >= 0.9', or none; default: group_share_min >= 0.9.",
+)
+ConstraintTexts = Annotated[list[str] | None, _CONSTRAINT]
 _DIRECTION = _option(
     "--direction",
     None,
@@ -641,10 +648,18 @@ _CONTROLLERS = _option(
     "--controllers",
     None,
     "A,B",
-    "Compare with these controllers: aimd, vegas, gradient2, envoy-gradient, "
+    "Compare with these controllers: aimd, cubic, bbr, bbr3, vegas, gradient2, envoy-gradient, "
     "copa, io-path-tune; default: all.",
 )
 Controllers = Annotated[str | None, _CONTROLLERS]
+_TUNE = _option(
+    "--tune",
+    None,
+    "RUNS",
+    "Also compare with the best static setting and with tuned controllers, each tuned with this many runs.",
+    min=2,
+)
+TuneRuns = Annotated[int | None, _TUNE]
 _RULE_SET = _option(
     "--rule-set", None, "ID", "Predict only for this rule set of the library, named by the start of its id."
 )
@@ -653,7 +668,7 @@ _RULE = _option(
     "--rule",
     None,
     "N",
-    "Use only this rule, counted from 1; default: all rules, or for a split the most used one.",
+    "Use only this rule, counted from 1; default: all rules, or the most used one to vary or split.",
     min=1,
 )
 OneRule = Annotated[int | None, _RULE]
@@ -683,6 +698,21 @@ _CONNECTION = _option(
 Connection = Annotated[Path | None, _CONNECTION]
 _LEAST = _option("--least", None, "N", "Wait until at least this many controllers answer.", min=1)
 Least = Annotated[int, _LEAST]
+_FLOOR = _option(
+    "--floor",
+    None,
+    "SHARE",
+    "Refuse rules that bring the throughput below this share of that before, e.g. 80%; 0% does not look.",
+)
+Floor = Annotated[str, _FLOOR]
+_REHEARSE = _option(
+    "--rehearse", None, "SCENARIO", "Refuse rules that lose throughput, or starve a group, in this scenario."
+)
+Rehearse = Annotated[str | None, _REHEARSE]
+_FOR = _option(
+    "--for", None, "DURATION", "Put back what was in force after this time, an hour at most, e.g. '30 min'."
+)
+For = Annotated[str | None, _FOR]
 _FORGET = _option("--forget", None, None, "Do not wait for controllers that took rules before and are gone.")
 Forget = Annotated[bool, _FORGET]
 _LIBRARY = _option(
@@ -711,6 +741,13 @@ _CAUTION = _option(
     min=0,
 )
 Caution = Annotated[float, _CAUTION]
+_CHECK_SHARE = _option(
+    "--check-share",
+    None,
+    "SHARE",
+    "Do without rules that are kept for this share of the time, to check that they still help.",
+)
+CheckShare = Annotated[str, _CHECK_SHARE]
 _MOVED = _option(
     "--moved",
     None,

@@ -14,17 +14,17 @@ from ascar.sharp.rehearsal import rehearse
 from ascar.sharp.rule_search import search
 from ascar.sharp.search_result import begun_search, search_result
 from ascar.sharp.trials.judge import Judge
-from ascar.sharp.verification import verify
+from ascar.sharp.verification import verify_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.history import History
-    from ascar.pilot.turns import InTurns
     from ascar.results.sharp import SharpSearchResult
     from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
     from ascar.sharp.trials.judge import SearchProgress
+    from ascar.sharp.verification import RuleVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Made:
 
     judge: Judge
     found: Found
-    verdict: InTurns | None
+    verdict: RuleVerdict | None
     result: SharpSearchResult
 
 
@@ -55,7 +55,7 @@ def make_rules(
         listener: hears of every run.
 
     Raises:
-        InputError: the objective names what no run tells, or a journal is of another search.
+        InputError: the objective or a bound names what no run tells, or a journal is of another search.
         KeyboardInterrupt: the runs that have ended are kept, and a task that resumes goes on from them.
     """
     with task.bench() as bench:
@@ -65,11 +65,12 @@ def make_rules(
             open_history() as history,
             history.recording(*begun_search(task), go_on=task.begin == "resume") as kept,
         ):
-            judge = Judge(bench, task.objective, journal, task.limits(rehearsal), listener=listener)
+            limits = task.limits(rehearsal)
+            judge = Judge(bench, task.objective, journal, limits, listener=listener, bounds=task.bounds)
             found = search(judge, rehearsal.plan)
             verdict = None
             if found.best is not None:
-                verdict = verify(judge, found.best.rules, task.test, task.budget_s(rehearsal))
+                verdict = verify_all(judge, found.best.rules, task.test, task.budget_s(rehearsal))
             result = search_result(task, judge, found, verdict, rehearsal.evaluations)
             kept.conclude(result)
     return Made(judge, found, verdict, result)

@@ -90,6 +90,26 @@ class ServerReport(msgspec.Struct, frozen=True):
     requests_mean: float
 
 
+class GroupReport(msgspec.Struct, frozen=True):
+    """Threads that are alike, on all clients of a group, over the counted time.
+
+    Attributes:
+        clients: the client group, counted from 0.
+        threads: the thread group of its workload, counted from 0.
+        read_mb_per_s: read.
+        write_mb_per_s: written.
+        operations: the number of operations: reads and writes of any size, metadata operations.
+        passes: the number of passes through their steps.
+    """
+
+    clients: int
+    threads: int
+    read_mb_per_s: float
+    write_mb_per_s: float
+    operations: int
+    passes: int
+
+
 class StreamSeries(msgspec.Struct, frozen=True):
     """A stream, one entry a tick of the counted time.
 
@@ -113,7 +133,6 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         events: the number of events in the whole run, warm-up included.
         requests: answered by servers.
         operations: the number of operations of threads: reads and writes of any size, metadata operations.
-        passes: of threads through their steps, by workload and thread group.
         throughput_mb_per_s: the throughput of all clients' threads, reading and writing (TP of Li's Table
             3.4).
         read_mb_per_s: reading alone.
@@ -140,6 +159,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         tick_s: length of a tick.
         total_mb_per_s: total by tick.
         clients_mb_per_s: each client by tick.
+        groups: each thread group of each client group.
         servers: each server.
         streams: each stream, where the scenario records them.
         rules: texts of the rule sets in force, with how often each rule was used and at which means, since
@@ -151,7 +171,6 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     events: int
     requests: int
     operations: int
-    passes: tuple[tuple[int, ...], ...]
     throughput_mb_per_s: float
     read_mb_per_s: float
     write_mb_per_s: float
@@ -173,6 +192,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     tick_s: float
     total_mb_per_s: tuple[float, ...]
     clients_mb_per_s: tuple[tuple[float, ...], ...]
+    groups: tuple[GroupReport, ...]
     servers: tuple[ServerReport, ...]
     streams: tuple[StreamSeries, ...] = ()
     rules: tuple[str | None, ...] = ()

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from ascar.results.measurement import Count
+from ascar.results.sharp import ControllerEffects
 
 Verdict = Literal["better", "worse", "open", "itself"]
 
@@ -47,6 +48,20 @@ class ContestEntry(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
+class TunedRival(msgspec.Struct, frozen=True, kw_only=True):
+    """A controller that was tuned to the scenario.
+
+    Attributes:
+        controller: the controller; "fixed" has a static window and gap.
+        settings: its settings, by key of the scenario's control.
+        runs: the number of runs that found them.
+    """
+
+    controller: str
+    settings: dict[str, float]
+    runs: Count
+
+
 class SharpContestResult(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag="ascar/sharp-contest/1"
 ):
@@ -60,6 +75,8 @@ class SharpContestResult(
         first_seed: the seed of the first run; no search has used it.
         confidence: the confidence of each mean's interval, and of all gains' intervals together.
         contenders: the rules, or without any the scenario as it is, first.
+        effects: what each of the others changes against the scenario as it is.
+        tuned: the settings of the controllers that were tuned.
     """
 
     scenario: str
@@ -69,6 +86,8 @@ class SharpContestResult(
     first_seed: Count
     confidence: float
     contenders: tuple[ContestEntry, ...]
+    effects: tuple[ControllerEffects, ...]
+    tuned: tuple[TunedRival, ...]
 
 
 class LearnerRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,17 +69,41 @@ class SharpCandidatesResult(
     tag_field="schema",
     tag="ascar/sharp-candidates/1",
 ):
-    """The actions that a round of the search tries in the hottest rule of a rule set.
+    """The actions that a round of the search tries in one rule of a rule set.
 
     Attributes:
         base: the rule set that is varied.
-        hottest_rule: the number of the most used rule, from 1.
+        varied_rule: the number of that rule, from 1: the most used one, unless another was named.
         candidates: the actions that a round tries in that rule.
     """
 
     base: RuleSetResult
-    hottest_rule: Count
+    varied_rule: Count
     candidates: tuple[CandidateAction, ...]
+
+
+class FloorCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The throughput under rules on trial, and before: two intervals, one after the other.
+
+    Attributes:
+        floor: the share of the throughput before that had to be reached.
+        before_mb_per_s: the mean of all controllers together before.
+        before_low: the lower end of its 95% interval; null where the ticks do not tell one.
+        before_high: the upper end of that interval.
+        under_mb_per_s: the mean under the rules.
+        under_low: the lower end of its 95% interval; null where the ticks do not tell one.
+        under_high: the upper end of that interval.
+        ticks: the number of ticks of the interval under the rules.
+    """
+
+    floor: float
+    before_mb_per_s: float
+    before_low: float | None
+    before_high: float | None
+    under_mb_per_s: float
+    under_low: float | None
+    under_high: float | None
+    ticks: Count
 
 
 class SharpDeployResult(
@@ -94,12 +118,16 @@ class SharpDeployResult(
     Attributes:
         rules: the id of the rules, which is the same for equal rules.
         workload: the workload of the controllers; null for all controllers.
-        controllers: the controllers that keep the rules.
+        controllers: the controllers that follow the rules.
+        checked: the throughput on trial and before; null without a floor.
+        ends_after_s: the time after which controllers put back the rules from before; null: the rules stay.
     """
 
     rules: str
     workload: str | None
     controllers: tuple[str, ...]
+    checked: FloorCheck | None = None
+    ends_after_s: float | None = None
 
 
 class ExplainedRule(RuleResult, frozen=True, kw_only=True):
@@ -118,6 +146,18 @@ class ExplainedRule(RuleResult, frozen=True, kw_only=True):
     used_share: float | None
 
 
+class CourseSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of a stream over time, under rules.
+
+    Attributes:
+        name: the name of the figure.
+        values: a value at the end of each tick.
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+
 class SharpExplainResult(
     msgspec.Struct,
     frozen=True,
@@ -132,6 +172,9 @@ class SharpExplainResult(
         updates_per_second: the largest number of window changes a second.
         scenario: the scenario in which uses were counted; null for the counts in the file.
         rules: the rules in words.
+        stream: the number of the stream whose course is shown; null without a scenario.
+        tick_s: the length of a tick of the course.
+        course: what the rules did to that stream over time, and what came of it.
         plots: the files of the plots.
     """
 
@@ -139,6 +182,9 @@ class SharpExplainResult(
     updates_per_second: Count
     scenario: str | None
     rules: tuple[ExplainedRule, ...]
+    stream: Count | None
+    tick_s: float | None
+    course: tuple[CourseSeries, ...]
     plots: tuple[str, ...]
 
 
@@ -213,6 +259,66 @@ class CoursePoint(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
+Standing = Literal["kept", "open", "broken"]
+"""How something stands to a bound: its interval lies within it, on both sides of it, or beyond it."""
+
+
+class FigureChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a figure under rules, over the pairs of the last comparison.
+
+    Attributes:
+        name: the name of the figure, or of the group whose throughput it is.
+        default_mean: the mean without rules; of a group in MB/s, or in operations a second where it moves no
+            data.
+        rules_mean: the mean under the rules.
+        change: the relative change; null where the figure was zero.
+        change_low: the lower end of its 99% interval, which holds at all looks together, and of all groups
+            together.
+        change_high: the upper end of that interval.
+        pairs: the number of pairs.
+    """
+
+    name: str
+    default_mean: float
+    rules_mean: float
+    change: float | None
+    change_low: float | None
+    change_high: float | None
+    pairs: Count
+
+
+class ControllerEffects(msgspec.Struct, frozen=True, kw_only=True):
+    """What a controller changes against the scenario as it is, on the same seeds.
+
+    Attributes:
+        name: the name of the controller.
+        figures: what becomes of throughput, deviation, latencies and fairness.
+        groups: what becomes of each group of threads.
+    """
+
+    name: str
+    figures: tuple[FigureChange, ...]
+    groups: tuple[FigureChange, ...]
+
+
+class BoundStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """How rules stand to a bound that they must keep.
+
+    Attributes:
+        bound: the bound, e.g. "group_share_min >= 0.9".
+        value: the mean of its metric under the rules.
+        low: the lower end of its 99% interval, which holds at all looks together.
+        high: the upper end of that interval.
+        standing: whether the interval lies within the bound ("kept"), beyond it ("broken"), or on both sides.
+    """
+
+    bound: str
+    value: float | None
+    low: float | None
+    high: float | None
+    standing: Standing
+
+
 class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     """The best rules against the system as it is, in turns, on fresh seeds.
 
@@ -229,6 +335,9 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
         p_value: the always-valid p-value.
         pairs: the number of pairs.
         note: the method, or the reason why there is no comparison.
+        figures: what becomes of throughput, deviation, latencies and fairness.
+        groups: what becomes of each group of threads; of each controller in a running system.
+        bounds: how the rules stand to the bounds that they must keep.
     """
 
     kind: VerdictKind
@@ -243,6 +352,9 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float | None
     pairs: Count
     note: str
+    figures: tuple[FigureChange, ...]
+    groups: tuple[FigureChange, ...]
+    bounds: tuple[BoundStanding, ...]
 
 
 class SharpSearchResult(
@@ -396,9 +508,21 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
         difference_high: the upper end of that interval.
         pairs: the number of pairs of intervals with and without the rules; null without a comparison.
         distance: the distance of the workload from its earlier features; null if it was not computed.
+        reason: the reason why rules were doubted or taken back; empty for other events.
     """
 
-    kind: Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
+    kind: Literal[
+        "observed",
+        "same",
+        "changed",
+        "none",
+        "deployed",
+        "compared",
+        "verified",
+        "rolled-back",
+        "checked",
+        "doubted",
+    ]
     at_s: float
     choice: LibraryChoice | None
     gain: float | None
@@ -409,6 +533,7 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     difference_high: float | None
     pairs: Count | None
     distance: float | None
+    reason: str
 
 
 class SharpWatchResult(

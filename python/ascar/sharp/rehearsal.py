@@ -24,11 +24,12 @@ def rehearse(task: Task, listener: Callable[[SearchProgress], None]) -> Rehearsa
     """Make the first phase of a search that begins in a simulation; else its plan as it is."""
     if task.first_in is None:
         return Rehearsal(task.plan)
-    bench = SimulatedBench(task.first_in, task.objective, task.threads)
+    bench = SimulatedBench(task.first_in, task.objective, task.threads, bounds=task.bounds)
     plan = replace(task.plan, patience=task.plan.patience or SearchPlan().patience)
-    about = About.of(bench, task.objective, plan)
+    about = About.of(bench, task.objective, plan, task.bounds)
     with Journal(task.journal_path(".first"), about, task.begin) as journal:
-        judge = Judge(bench, task.objective, journal, task.first_limits(), listener=listener)
+        limits = task.first_limits()
+        judge = Judge(bench, task.objective, journal, limits, listener=listener, bounds=task.bounds)
         found = rehearsed(judge, plan)
         return Rehearsal(replace(found, patience=task.plan.patience), judge.evaluations, judge.elapsed_s)
 

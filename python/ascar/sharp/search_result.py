@@ -16,10 +16,10 @@ from ascar.space import Space
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
-    from ascar.pilot.turns import InTurns
     from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
     from ascar.sharp.trials.judge import Judge, Judged
+    from ascar.sharp.verification import RuleVerdict
 
 TOO_FEW = "too few runs to judge one rule set"
 
@@ -42,7 +42,7 @@ def begun_search(task: Task) -> tuple[BegunRun, dict[str, Any]]:
 
 
 def search_result(
-    task: Task, judge: Judge, found: Found, verdict: InTurns | None, first_evaluations: int
+    task: Task, judge: Judge, found: Found, verdict: RuleVerdict | None, first_evaluations: int
 ) -> SharpSearchResult:
     """The result of a search.
 
@@ -50,7 +50,7 @@ def search_result(
         task: the task of the search.
         judge: the judge of the search, which holds its course.
         found: the best rule set, and why the search ended.
-        verdict: the last comparison.
+        verdict: the last comparison; None: nothing was found to compare.
         first_evaluations: runs in the simulation in which the search began.
     """
     return SharpSearchResult(
@@ -85,15 +85,19 @@ def _best(judge: Judge, best: Judged) -> BestRules:
     )
 
 
-def _verification(verdict: InTurns | None) -> RuleVerification:
-    means = None if verdict is None or verdict.kind == "not-verified" else verdict.means
-    gain = None if verdict is None or means is None else verdict.gain
+def _verification(verdict: RuleVerdict | None) -> RuleVerification:
+    gain = None if verdict is None else verdict.gain
+    comparison = None if verdict is None or gain is None else verdict.comparison
+    means = None if comparison is None else comparison.means
     return RuleVerification(
         kind="not-verified" if verdict is None else verdict.kind,
         best_mean=None if means is None else means[1],
         default_mean=None if means is None else means[0],
-        **estimates_of(None if gain is None else verdict),
+        **estimates_of(comparison),
         p_value=None if gain is None else gain.p_value,
         pairs=0 if gain is None else gain.pairs,
         note=TOO_FEW if verdict is None else verdict.note,
+        figures=() if verdict is None else verdict.figures,
+        groups=() if verdict is None else verdict.groups,
+        bounds=() if verdict is None else verdict.bounds,
     )

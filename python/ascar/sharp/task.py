@@ -13,11 +13,12 @@ from ascar.sharp.trials.live_bench import LiveBench
 from ascar.sharp.trials.run_journal import About, Journal
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
     from ascar.objective import Objective
     from ascar.pilot.turns import PairTest
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.plan import SearchPlan
     from ascar.sharp.trials.bench import Bench
     from ascar.sharp.trials.run_journal import Begin
@@ -46,7 +47,7 @@ class Live:
     run_s: float
 
     @contextmanager
-    def bench(self, objective: Objective) -> Generator[LiveBench]:
+    def bench(self, objective: Objective, bounds: Sequence[MetricBound]) -> Generator[LiveBench]:
         """The live controllers; rules that are on trial at the end are removed.
 
         Raises:
@@ -54,7 +55,7 @@ class Live:
         """
         trial_s = trial_length_s(self.settle_s, self.run_s)
         with ManagedSystem.connected(self.workload, self.connection, trial_s=trial_s) as system:
-            yield LiveBench(system, objective, self.settle_s, self.run_s)
+            yield LiveBench(system, objective, self.settle_s, self.run_s, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Task:
         also: scenarios that each run is made in, too.
         first_in: simulation in which the search begins; None: it begins on the system.
         objective: the objective of the search.
+        bounds: the bounds that rules must keep.
         plan: the plan of the search.
         ends: the limits of the search.
         test: the test of the last comparison.
@@ -106,6 +108,7 @@ class Task:
     also: tuple[Scenario, ...]
     first_in: Scenario | None
     objective: Objective
+    bounds: tuple[MetricBound, ...]
     plan: SearchPlan
     ends: Ends
     test: PairTest
@@ -118,14 +121,14 @@ class Task:
         """The system under its signature workload.
 
         Raises:
-            InputError: the objective names what no run tells.
+            InputError: the objective or a bound names what no run tells.
             MessagingError: no controllers are there.
         """
         if isinstance(self.system, Live):
-            with self.system.bench(self.objective) as live:
+            with self.system.bench(self.objective, self.bounds) as live:
                 yield live
         else:
-            yield SimulatedBench(self.system, self.objective, self.threads, self.also)
+            yield SimulatedBench(self.system, self.objective, self.threads, self.also, bounds=self.bounds)
 
     def journal(self, bench: Bench, rehearsal: Rehearsal) -> Journal:
         """Of the runs on the system.
@@ -136,7 +139,7 @@ class Task:
         path = self.journal_path()
         # A search that was cut off in its first phase has no journal of the second.
         is_first = rehearsal.elapsed_s is not None and self.begin == "resume" and not path.exists()
-        about = About.of(bench, self.objective, rehearsal.plan)
+        about = About.of(bench, self.objective, rehearsal.plan, self.bounds)
         return Journal(path, about, "new" if is_first else self.begin)
 
     def journal_path(self, part: str = "") -> Path:

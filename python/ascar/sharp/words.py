@@ -61,7 +61,7 @@ def explain(rules: RuleSet) -> tuple[Explained, ...]:
     """
     uses = sum(one.observed.used_times for one in rules.rules if one.observed is not None)
     usual = _usual(rules) if uses else None
-    tau_us = _usual_tau_us(rules)
+    tau_us = _usual_tau_us(rules) if len({one.action.tau_us for one in rules.rules}) > 1 else None
     return tuple(
         Explained(
             rule,
@@ -117,11 +117,12 @@ def _level(rule: Rule, axis: int, usual: tuple[float, ...] | None) -> Level:
     return "low" if below else "high"
 
 
-def _what(action: Action, usual_tau_us: float) -> str:
+def _what(action: Action, usual_tau_us: float | None) -> str:
+    """What is done to the window, and the gap: against the usual one; where all have the same, itself."""
     after = window_after(action, _WINDOW)
     window = "as many" if abs(after - _WINDOW) < 0.005 else "more" if after > _WINDOW else "fewer"
-    if action.tau_us == 0 and usual_tau_us == 0:
-        return f"{window}, unpaced"
+    if usual_tau_us is None:
+        return f"{window}, {f'at least {action.tau_us / 1_000:g} ms apart' if action.tau_us else 'unpaced'}"
     if abs(action.tau_us - usual_tau_us) <= _ALIKE * usual_tau_us:
         return window
     return f"{window}, {'faster' if action.tau_us < usual_tau_us else 'slower'}"

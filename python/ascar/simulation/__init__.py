@@ -17,7 +17,7 @@ from ascar.simulation.cluster import INDICATORS, SERVER_INDICATORS, Cluster, Clu
 from ascar.simulation.controlled import with_control, with_rule_text, with_rules
 from ascar.simulation.fleet import Fleet
 from ascar.simulation.overrides import with_settings
-from ascar.simulation.presets import PRESETS, open_scenario, preset
+from ascar.simulation.presets import PRESETS, STORAGE, open_scenario, preset, with_storage
 from ascar.simulation.reading import parse_scenario, read_scenario, scenario_of
 from ascar.simulation.scenario import Scenario
 from ascar.simulation.spread import spread_of
@@ -28,6 +28,7 @@ __all__ = [
     "INDICATORS",
     "PRESETS",
     "SERVER_INDICATORS",
+    "STORAGE",
     "BatchProgress",
     "Cluster",
     "ClusterOutcome",
@@ -57,4 +58,5 @@ __all__ = [
     "with_rule_text",
     "with_rules",
     "with_settings",
+    "with_storage",
 ]

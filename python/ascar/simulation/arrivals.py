@@ -44,7 +44,12 @@ def with_arrivals(scenario: Scenario, share: float, *, runs: int = 1) -> Scenari
     for number, load in enumerate(scenario.workloads):
         threads = []
         for place, group in enumerate(load.threads):
-            passes = sum(one.passes[number][place] for one in outcomes)
+            passes = sum(
+                one.passes
+                for outcome in outcomes
+                for one in outcome.groups
+                if one.threads == place and scenario.clients[one.clients].workload == load.name
+            )
             virtual_s = sum(one.virtual_seconds for one in outcomes)
             rate_per_s = share * passes / virtual_s / max(clients[load.name], 1)
             if clients[load.name] and not passes:

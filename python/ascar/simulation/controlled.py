@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ascar.simulation.reading import check, read_text
+from ascar.simulation.scenario import RivalControl
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ascar.simulation.scenario import Scenario
@@ -23,6 +25,23 @@ def with_control(scenario: Scenario, *, window: float | None = None, tau_us: flo
     given = {"window": window, "tau_us": tau_us}
     changes = {name: value for name, value in given.items() if value is not None}
     return _changed(scenario, changes) if changes else scenario
+
+
+def with_controller(
+    scenario: Scenario, controller: str, settings: Mapping[str, float] | None = None
+) -> Scenario:
+    """The scenario with one controller for all clients.
+
+    Args:
+        scenario: the scenario.
+        controller: as scenarios name it; not "rules".
+        settings: settings of it, keys of `control.rivals`; None: as the scenario has them.
+
+    Raises:
+        ScenarioError: a setting is out of range.
+    """
+    rivals = {} if settings is None else {"rivals": RivalControl(**settings)}
+    return _changed(scenario, {"controller": controller, "rules": None, **rivals})
 
 
 def with_rules(scenario: Scenario, path: Path) -> Scenario:

@@ -42,7 +42,7 @@ def check_consistent(constraints: Iterable[Expression]) -> None:
     lows: dict[str, _Bound] = {}
     highs: dict[str, _Bound] = {}
     for text in map(str, constraints):
-        found = _bound(text)
+        found = bound_of(text)
         if found is None:
             continue
         name, sign, value = found
@@ -65,10 +65,10 @@ def _tightness(high: _Bound) -> tuple[float, bool]:
     return high.value, not high.is_open
 
 
-def _bound(text: str) -> tuple[str, str, float] | None:
-    """Name, comparison and number of a constraint that is just that."""
-    if (match := _BOUND.fullmatch(text)) is not None:
+def bound_of(constraint: str) -> tuple[str, str, float] | None:
+    """Name, comparison and number of a constraint that is just that; None: it has another form."""
+    if (match := _BOUND.fullmatch(constraint)) is not None:
         return match[1], match[2], float(match[3])
-    if (match := _TURNED.fullmatch(text)) is not None:
+    if (match := _TURNED.fullmatch(constraint)) is not None:
         return match[3], _OPPOSITE[match[2]], float(match[1])
     return None

@@ -37,6 +37,8 @@ class FilebenchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         scale: times the workload's data set.
         threads: the total number of threads, shared out in the workload's proportion; None: the workload's
             own number.
+        rate_per_s: passes through the flowops that arrive a second at random times, in all threads
+            together; latencies count from the arrival. None: a pass starts when the previous one has ended.
         seed: the seed of file sizes, positions and choices.
         fill_limit: the fill is killed when it takes longer.
         overrun_limit: the load is killed when it runs so much longer than it should.
@@ -46,6 +48,7 @@ class FilebenchOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wml: str | None = None
     scale: float = 1.0
     threads: int | None = None
+    rate_per_s: float | None = None
     seed: int = 1
     fill_limit: str = "30 min"
     overrun_limit: str = "60 s"
@@ -83,6 +86,7 @@ class Filebench:
             "wml": self.description.wml if self.options.wml else None,
             "scale": self.options.scale,
             "threads": self.description.threads,
+            **({} if self.options.rate_per_s is None else {"rate_per_s": self.options.rate_per_s}),
             "seed": self.options.seed,
             "dataset_bytes": self._dataset_bytes,
         }
@@ -114,7 +118,9 @@ class Filebench:
         reading_ms = str(max(10, round(pace.reading_s * 1000)))
         seconds = f"{pace.load_max_s:.3f}"
         limit_s = pace.load_max_s + self._overrun_limit_s
-        words = ("--no-fill", "--seconds", seconds, "--reading-ms", reading_ms)
+        words = ["--no-fill", "--seconds", seconds, "--reading-ms", reading_ms]
+        if self.options.rate_per_s is not None:
+            words += ["--rate-per-s", repr(self.options.rate_per_s)]
         program = self._program("load", workspace, limit_s, *words)
         ended = run_program(program, workspace, hear)
         check(program, ended)
@@ -143,6 +149,8 @@ class Filebench:
             raise StudyError(f"workload.seed = {given.seed!r}: must be from 0 to 2^64 - 1")
         if given.threads is not None and not 1 <= given.threads <= 4096:
             raise StudyError(f"workload.threads = {given.threads!r}: must be from 1 to 4096")
+        if given.rate_per_s is not None and not 1e-3 <= given.rate_per_s <= 1e9:
+            raise StudyError(f"workload.rate_per_s = {given.rate_per_s!r}: must be from 0.001 to 1000000000")
 
     def _source(self) -> list[str]:
         """The part of the command line that says which workload."""

@@ -80,6 +80,7 @@ class FilebenchSummary(Report, frozen=True, tag_field="kind", tag="summary"):
     load_s: float = 0.0
     ended: str = "time"
     starved: int = 0
+    waiting: int = 0
     threads: int = 0
     data_bytes: int = 0
 
@@ -172,7 +173,11 @@ def series_of(readings: Sequence[Reading]) -> dict[str, Series]:
 
 def whole_run(summary: FilebenchSummary) -> dict[str, float]:
     """One number a metric, over the whole run."""
-    metrics = {"operations": float(summary.ops), "starved": float(summary.starved)}
+    metrics = {
+        "operations": float(summary.ops),
+        "starved": float(summary.starved),
+        "waiting": float(summary.waiting),
+    }
     for name in (*_THROUGHPUTS, *_LATENCIES):
         value: float | None = getattr(summary, name)
         if value is not None:

@@ -24,6 +24,7 @@ from ascar.sharp.matching import (
     fill,
     observed,
 )
+from ascar.sharp.matching.doubts import Checks, Looks
 from ascar.sharp.plan import SearchPlan
 from ascar.simulation import Cluster, parse_scenario, preset, with_settings
 
@@ -164,5 +165,67 @@ flowops = [{{ op = "{kind}", iosize_kib = 1024, random = true, directio = true }
 """
     system, events = watched(library, parse_scenario(text), 150)
     kinds = [one.kind for one in events]
-    assert kinds.index("verified") < kinds.index("changed") < kinds.index("none")
+    assert kinds.index("verified") < kinds.index("doubted") < kinds.index("rolled-back") < kinds.index("none")
     assert system.in_force() is None
+
+
+def test_rules_that_lose_after_half_of_the_writers_left_are_taken_back_within_a_minute(library):
+    text = """
+name = "leaving"
+[[clients]]
+count = 4
+workload = "write"
+stop_s = 200
+[[clients]]
+count = 1
+workload = "write"
+[[workloads]]
+name = "write"
+filesets = [{ name = "file", size_mib = 5120 }]
+[[workloads.threads]]
+instances = 64
+flowops = [{ op = "write", iosize_kib = 1024, random = true, directio = true }]
+"""
+    system, events = watched(library, parse_scenario(text), 300)
+    kept = [one.at_s for one in events if one.kind == "verified" and one.at_s < 200]
+    doubted = next(one for one in events if one.kind == "doubted")
+    assert kept and 200 < doubted.at_s < 260
+    assert doubted.reason.startswith("the throughput is ") and "was" in doubted.reason
+    rolled = next(one for one in events if one.kind == "rolled-back")
+    assert rolled.reason == doubted.reason and rolled.shown.gain.gain_relative < 0
+    assert system.in_force() is None
+
+
+def test_looks_doubt_what_jumps_and_not_what_drifts():
+    looks = Looks()
+    for at in range(60):
+        assert not looks.doubt(100.0 + (at % 3) + at * 0.3)  # a drift of a fifth in five minutes
+    assert looks.doubt(60.0) == "the throughput is 60.00 MB/s, and was 115.1 under these rules"
+    short = Looks()
+    assert not any(short.doubt(value) for value in (100.0, 1.0, 100.0, 1.0, 100.0))  # too few to know
+
+
+def test_checks_doubt_rules_that_pairs_speak_against():
+    for direction, better, worse in (("maximize", 110.0, 90.0), ("minimize", 90.0, 110.0)):
+        helping, harming = Checks(direction), Checks(direction)
+        assert not any(helping.doubt(100.0 + at % 2, better + at % 3) for at in range(20))
+        said = [harming.doubt(100.0 + at % 2, worse + at % 3) for at in range(20)]
+        assert not said[0] and said[-1].startswith("the gain is -")
+
+
+def test_checks_cost_what_is_stated(library):
+    system = SimulatedClusterSystem(preset("random-write"))
+    events = []
+    pace = WatchOptions(observe_s=5.0, settle_s=2.0, measure_s=4.0, check_share=0.1)
+    test = PairTest(level=0.05, pairs_max=8, pairs_min=4)
+    watcher = RuleWatcher(
+        system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, test, listener=events.append
+    )
+    watcher.run(900)
+    first = next(one.at_s for one in events if one.kind == "verified")
+    checks = [one.at_s for one in events if one.kind == "checked"]
+    assert "doubted" not in [one.kind for one in events]
+    without_s = len(checks) * (pace.settle_s + pace.measure_s)
+    assert 0.05 < without_s / (system.time_s - first) <= 0.1
+    with pytest.raises(InputError, match="--check-share = 0.6: must be from 0% to 50%"):
+        WatchOptions(check_share=0.6)

@@ -6,13 +6,8 @@
 //! is a time-out or, as in Netflix' AIMDLimit, a process time above a bound; there 5 s, here a parameter.
 
 use super::limit::{Limit, Round};
+use super::settings::RivalSettings;
 use crate::controller::{Controller, Reply, Window};
-
-/// Process times above this are congestion, by default: 200 ms.
-const LATENCY_US_MAX: u32 = 200_000;
-
-/// The window's factor at congestion.
-const DECREASE: f64 = 0.5;
 
 /// One request more a round, half the window at congestion.
 #[derive(Clone, Debug)]
@@ -20,30 +15,25 @@ pub struct Aimd {
     limit: Limit,
     /// Since when congestion would be news.
     calm: Round,
-    latency_us_max: u32,
-}
-
-impl Default for Aimd {
-    fn default() -> Self {
-        Self::new(LATENCY_US_MAX)
-    }
+    settings: RivalSettings,
 }
 
 impl Aimd {
-    /// A controller that takes process times above `latency_us_max` for congestion.
+    /// A new stream.
     #[must_use]
-    pub fn new(latency_us_max: u32) -> Self {
+    pub fn new(settings: &RivalSettings) -> Self {
         Self {
             limit: Limit::default(),
             calm: Round::default(),
-            latency_us_max,
+            settings: *settings,
         }
     }
 
     /// Shrinks once a round: what was sent before the last decrease tells nothing of its effect.
     fn decrease(&mut self, sent_us: u64, now_us: u64) {
         if self.calm.ends(sent_us, now_us) {
-            self.limit.set(self.limit.get() * DECREASE);
+            self.limit
+                .set(self.limit.get() * self.settings.aimd_decrease);
         }
     }
 }
@@ -55,7 +45,7 @@ impl Controller for Aimd {
 
     #[inline]
     fn on_reply(&mut self, reply: &Reply) {
-        if reply.process_time_us() > self.latency_us_max {
+        if reply.process_time_us() > self.settings.latency_us_max {
             self.decrease(reply.sent_us, reply.now_us);
         } else if self.limit.is_used(reply) {
             self.limit.set(self.limit.get() + 1.0 / self.limit.get());

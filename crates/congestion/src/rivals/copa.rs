@@ -8,12 +8,11 @@
 //! itself looks like queueing.
 
 use super::limit::{Limit, Round};
+use super::settings::RivalSettings;
 use crate::controller::{Controller, Reply, Window};
 use crate::minimum::WindowedMinimum;
 use crate::pacer::Pacer;
 use crate::signals::averaged;
-
-const DELTA: f64 = 0.5;
 
 /// Periods of the least process time: what it covers is one to two of them.
 const SHORTEST_PERIOD_US: u64 = 5_000_000;
@@ -22,6 +21,7 @@ const VELOCITY_MAX: f64 = 64.0;
 /// Copa's window and spacing.
 #[derive(Clone, Debug)]
 pub struct Copa {
+    delta: f64,
     limit: Limit,
     pacer: Pacer,
     round: Round,
@@ -36,9 +36,12 @@ pub struct Copa {
     starting: bool,
 }
 
-impl Default for Copa {
-    fn default() -> Self {
+impl Copa {
+    /// A new stream.
+    #[must_use]
+    pub fn new(settings: &RivalSettings) -> Self {
         Self {
+            delta: settings.copa_delta,
             limit: Limit::default(),
             pacer: Pacer::default(),
             round: Round::default(),
@@ -52,9 +55,7 @@ impl Default for Copa {
             starting: true,
         }
     }
-}
 
-impl Copa {
     #[inline]
     fn observe(&mut self, reply: &Reply) {
         let process_time_us = reply.process_time_us();
@@ -75,7 +76,7 @@ impl Copa {
         let standing_us = f64::from(self.standing.get());
         let queued_us = standing_us - f64::from(self.shortest.get());
         // rate = w / standing, aim = 1 / (delta * queued); without a queue the aim is infinite.
-        queued_us <= 0.0 || self.limit.get() * DELTA * queued_us <= standing_us
+        queued_us <= 0.0 || self.limit.get() * self.delta * queued_us <= standing_us
     }
 
     fn end_round(&mut self) {
@@ -115,7 +116,7 @@ impl Controller for Copa {
             });
         } else {
             self.starting = false;
-            let step = self.velocity / (DELTA * limit);
+            let step = self.velocity / (self.delta * limit);
             self.limit
                 .set(if below { limit + step } else { limit - step });
         }

@@ -7,18 +7,18 @@
 //! unused. The limit begins at 8 and may fall to 1, as others' here; there both are 20.
 
 use super::limit::Limit;
+use super::settings::RivalSettings;
 use crate::controller::{Controller, Reply, Window};
 
 const SAMPLE_US: u64 = 1_000_000;
 const REPLIES_MIN: u32 = 10;
-const QUEUE: f64 = 4.0;
-const SMOOTHING: f64 = 0.2;
 const LONG_WINDOWS: f64 = 600.0;
 const LONG_WARM_UP: u32 = 10;
 
 /// Netflix' second gradient limit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gradient2 {
+    settings: RivalSettings,
     limit: Limit,
     sample_end_us: u64,
     process_time_sum_us: u64,
@@ -29,6 +29,21 @@ pub struct Gradient2 {
 }
 
 impl Gradient2 {
+    /// A new stream.
+    #[must_use]
+    pub fn new(settings: &RivalSettings) -> Self {
+        Self {
+            settings: *settings,
+            limit: Limit::default(),
+            sample_end_us: 0,
+            process_time_sum_us: 0,
+            replies: 0,
+            in_flight_max: 0,
+            long_us: 0.0,
+            windows: 0,
+        }
+    }
+
     fn sample(&mut self, now_us: u64, process_time_us: u32) {
         self.process_time_sum_us += u64::from(process_time_us);
         self.replies += 1;
@@ -60,8 +75,9 @@ impl Gradient2 {
             return;
         }
         let gradient = ratio.clamp(0.5, 1.0);
-        let aim = gradient * limit + QUEUE;
-        self.limit.set(limit + SMOOTHING * (aim - limit));
+        let aim = gradient * limit + self.settings.gradient2_queue;
+        let weight = self.settings.gradient2_smoothing;
+        self.limit.set(limit + weight * (aim - limit));
     }
 }
 

@@ -9,11 +9,10 @@
 //! halved for two rounds, and the base is the shortest time of the second.
 
 use super::limit::{Limit, Round};
+use super::settings::RivalSettings;
 use crate::controller::{Controller, Reply, Window};
 use crate::jitter::Jitter;
 
-const ALPHA: f64 = 2.0;
-const BETA: f64 = 4.0;
 const GAMMA: f64 = 1.0;
 
 /// Windows of replies between two measurements of the base, at most; half as many at least.
@@ -24,6 +23,7 @@ const PROBE_ROUNDS: u8 = 2;
 /// Vegas' window.
 #[derive(Clone, Debug)]
 pub struct Vegas {
+    settings: RivalSettings,
     limit: Limit,
     round: Round,
     base_us: u32,
@@ -40,8 +40,9 @@ pub struct Vegas {
 impl Vegas {
     /// A new stream; the seed tells streams' probes apart.
     #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub fn new(settings: &RivalSettings, seed: u64) -> Self {
         let mut vegas = Self {
+            settings: *settings,
             limit: Limit::default(),
             round: Round::default(),
             base_us: u32::MAX,
@@ -78,12 +79,12 @@ impl Vegas {
         if self.starting && queued > GAMMA {
             self.starting = false;
         }
-        if queued > BETA {
+        if queued > self.settings.vegas_beta {
             self.limit.set(limit - 1.0);
         } else if used && self.starting {
             self.grows = !self.grows;
             self.limit.set(if self.grows { limit * 2.0 } else { limit });
-        } else if used && queued < ALPHA {
+        } else if used && queued < self.settings.vegas_alpha {
             self.limit.set(limit + 1.0);
         }
     }

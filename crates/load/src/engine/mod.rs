@@ -5,6 +5,7 @@
 //! those that make or remove files.
 
 pub mod aio;
+mod arrivals;
 mod files;
 mod pacer;
 pub mod plan;

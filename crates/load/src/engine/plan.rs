@@ -66,6 +66,10 @@ pub struct Plan {
     pub directory: PathBuf,
     /// Seed of all choices.
     pub seed: u64,
+    /// Mean time between two arrivals of a pass at each thread; `None`: a pass begins when the one before has ended.
+    pub arrival_gap_ns: Option<f64>,
+    /// Passes that had arrived, and not begun, when the load ended.
+    pub waiting: AtomicU64,
     /// The end.
     pub control: Arc<Control>,
     /// What is written.
@@ -98,6 +102,8 @@ pub struct Parts {
     pub directory: PathBuf,
     /// Seed of all choices.
     pub seed: u64,
+    /// Passes of all threads that arrive a second.
+    pub rate_per_s: Option<f64>,
     /// Record of operations.
     pub trace: Option<Trace>,
 }
@@ -111,6 +117,7 @@ impl Plan {
             trees,
             directory,
             seed,
+            rate_per_s,
             trace,
         } = parts;
         let (semaphores, places) = semaphores(&definition);
@@ -130,6 +137,8 @@ impl Plan {
             trees,
             directory,
             seed,
+            arrival_gap_ns: rate_per_s.map(|rate| f64::from(definition.threads()) * 1e9 / rate),
+            waiting: AtomicU64::new(0),
             control,
             pattern: Pattern::new(if writes {
                 largest_chunk(&definition, Kind::writes)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ascar_random::Random;
 
 use super::aio::Queue;
+use super::arrivals::Arrivals;
 use super::plan::{Plan, Step, largest_chunk};
 use super::slot::{OpenFile, Place, Ring};
 use super::tally::Tally;
@@ -56,6 +57,7 @@ pub(super) struct Worker {
     pub(super) limited: Vec<u64>,
     /// By how much its delays have been too long so far.
     pub(super) late: Duration,
+    arrivals: Arrivals,
     events: Vec<Event>,
     harvested: Vec<Event>,
 }
@@ -163,6 +165,7 @@ impl Worker {
             queue: Arc::default(),
             limited: vec![0; steps.len()],
             late: Duration::ZERO,
+            arrivals: Arrivals::new(plan, group, instance),
             events: Vec::new(),
             harvested: Vec::new(),
             plan: Arc::clone(plan),
@@ -186,6 +189,7 @@ impl Worker {
     fn rounds(&mut self, plan: &Plan) -> Result<(), LoadError> {
         let steps = &plan.steps[self.group];
         'round: loop {
+            self.arrivals.wait(plan);
             for (place, step) in steps.iter().enumerate() {
                 for _ in 0..step.flowop.iters {
                     if plan.control.stopped() {
@@ -235,7 +239,13 @@ impl Worker {
 
     /// An operation on a file is done: count it, and record it when asked.
     #[inline]
-    pub(super) fn done(&mut self, plan: &Plan, step: &Step, event: Event) -> Result<(), LoadError> {
+    pub(super) fn done(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        mut event: Event,
+    ) -> Result<(), LoadError> {
+        event.nanos += self.arrivals.take_wait();
         self.tally.steps[event.step].add(event.nanos, event.bytes);
         if !step.credits.is_empty() {
             plan.credit(step, event.bytes);
@@ -279,6 +289,8 @@ impl Worker {
     }
 
     fn end(&mut self, plan: &Plan) {
+        plan.waiting
+            .fetch_add(self.arrivals.not_begun(), Ordering::Relaxed);
         let recorded = self.harvest(plan).and_then(|()| self.record(plan));
         if let Err(error) = recorded {
             plan.control.fail(error);

@@ -9,7 +9,7 @@ use ascar_random::Random;
 use super::control::ControllerMaker;
 use super::locks::LockTable;
 use super::metadata::MetadataServer;
-use super::summary::Counters;
+use super::summary::{Counters, GroupSums};
 use super::threads::Thread;
 use super::{Barrier, Client, Cluster, Server, Stream, Threads, nanos};
 use crate::disk::{self, StorageParts};
@@ -267,13 +267,17 @@ impl Builder<'_> {
     fn add_threads(&self, cluster: &mut Cluster) {
         let mut ranks = vec![0; self.scenario.workloads.len()];
         let mut client = 0;
-        for group in &self.scenario.clients {
+        for (number, group) in self.scenario.clients.iter().enumerate() {
             let workload = self.workload(group);
+            let counted = cluster.counters.groups.len() as u32;
+            let groups = 0..cluster.programs[workload].groups.len() as u32;
+            let sums = groups.map(|threads| GroupSums::new((number as u32, threads)));
+            cluster.counters.groups.extend(sums);
             for _ in 0..group.count {
                 cluster.barriers[workload].needed += cluster.programs[workload].barrier_threads;
                 self.add_threads_of(
                     cluster,
-                    (client, workload as u32),
+                    (client, workload as u32, counted),
                     (group, &mut ranks[workload]),
                 );
                 client += 1;
@@ -284,7 +288,7 @@ impl Builder<'_> {
     fn add_threads_of(
         &self,
         cluster: &mut Cluster,
-        (client, program): (u32, u32),
+        (client, program, counted): (u32, u32, u32),
         (group, rank): (&ClientGroup, &mut u32),
     ) {
         let mut number = 0;
@@ -299,6 +303,7 @@ impl Builder<'_> {
                     self.random(Part::Thread, u64::from(thread)),
                 );
                 made.group = index as u32;
+                made.counted = counted + index as u32;
                 made.number = number;
                 made.rank = *rank;
                 cluster.threads.0.push(made);

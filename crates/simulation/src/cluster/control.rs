@@ -111,14 +111,17 @@ impl<'a> ControllerMaker<'a> {
         let name = match control.controller {
             Controller::Fixed | Controller::Rules => "fixed",
             Controller::Aimd => "aimd",
+            Controller::Cubic => "cubic",
+            Controller::Bbr => "bbr",
+            Controller::Bbr3 => "bbr3",
             Controller::Vegas => "vegas",
             Controller::Gradient2 => "gradient2",
             Controller::EnvoyGradient => "envoy",
             Controller::Copa => "copa",
             Controller::IoPathTune => "iopathtune",
         };
-        let mut controller =
-            AnyController::rival(name, seed).expect("every name here is a rival's");
+        let mut controller = AnyController::tuned(name, seed, &control.rivals.settings())
+            .expect("every name here is a rival's");
         if let AnyController::Fixed(fixed) = &mut controller {
             fixed.set(window, control.tau_us.round() as u32);
         }

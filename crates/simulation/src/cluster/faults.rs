@@ -8,7 +8,9 @@ use crate::requests::Place;
 use crate::scenario::FailureKind;
 
 /// How often requests lost on a dead server are looked for.
-const TIMEOUT_SCAN_NS: u64 = 250_000_000;
+const LOST_SCAN_NS: u64 = 250_000_000;
+/// How often late requests are looked for, as a share of the time-out.
+const SCANS_A_TIMEOUT: u64 = 8;
 
 impl Cluster {
     /// Schedule what the scenario has go wrong.
@@ -23,12 +25,16 @@ impl Cluster {
                 2 * index as u32 + 1,
             );
         }
-        if self
-            .failures
-            .iter()
-            .any(|failure| failure.kind == FailureKind::DeadServer)
-        {
-            self.events.push(TIMEOUT_SCAN_NS, Kind::Timeouts, 0);
+        self.events.push(self.timeout_scan_ns(), Kind::Timeouts, 0);
+    }
+
+    fn timeout_scan_ns(&self) -> u64 {
+        let mut failures = self.failures.iter();
+        let late_ns = (self.timeout_ns / SCANS_A_TIMEOUT).max(1);
+        if failures.any(|failure| failure.kind == FailureKind::DeadServer) {
+            late_ns.min(LOST_SCAN_NS)
+        } else {
+            late_ns
         }
     }
 
@@ -65,26 +71,38 @@ impl Cluster {
         }
     }
 
-    /// Send again what was lost for longer than the time-out. It keeps its place in the window.
+    /// Send again what has had no reply for a time-out, and once more after each further one. It keeps its place in the
+    /// window. What was lost leaves anew; of what its server still has, the server drops the copy.
     pub(super) fn timeouts(&mut self) {
-        let (now, timeout_ns) = (self.now, self.timeout_ns);
-        let lost: Vec<u32> = self
+        let (now, timeout_ns, scan_ns) = (self.now, self.timeout_ns, self.timeout_scan_ns());
+        let late: Vec<u32> = self
             .requests
             .live()
             .filter(|&index| {
                 let request = &self.requests[index];
-                request.place == Place::Lost && now - request.sent_ns >= timeout_ns
+                if request.place == Place::Client {
+                    return false;
+                }
+                let since_ns = now - request.sent_ns;
+                // Of what is not lost, each time-out counts at the first look after it.
+                let before_ns = since_ns.saturating_sub(scan_ns);
+                since_ns >= timeout_ns
+                    && (request.place == Place::Lost
+                        || since_ns / timeout_ns > before_ns / timeout_ns)
             })
             .collect();
-        for index in lost {
+        for index in late {
             let request = self.requests[index];
             let stream = &mut self.streams[request.stream as usize];
             stream
                 .controller
                 .on_timeout(request.sent_ns / 1_000, now / 1_000);
-            self.counters.timed_out(now);
-            self.leave(index);
+            if request.place == Place::Lost {
+                self.counters.lost(now);
+                self.leave(index);
+            }
+            self.counters.timeouts += 1;
         }
-        self.events.push(now + TIMEOUT_SCAN_NS, Kind::Timeouts, 0);
+        self.events.push(now + scan_ns, Kind::Timeouts, 0);
     }
 }

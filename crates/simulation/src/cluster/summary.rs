@@ -4,17 +4,16 @@ use super::Cluster;
 use crate::disk::DeviceCounters;
 use crate::events::Nanos;
 use crate::histogram::Histogram;
-use crate::outcome::{Outcome, ServerReport, StreamSeries};
+use crate::outcome::{GroupReport, Outcome, ServerReport, StreamSeries};
 use crate::requests::Request;
 
 /// Sums since the start or the last reset.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     since: Nanos,
-    pub operations: u64,
-    /// Bytes that threads have read and written, and what of it came out of page caches.
-    pub read_bytes: u64,
-    pub written_bytes: u64,
+    /// What threads have done, a thread group of a client group each.
+    pub groups: Vec<GroupSums>,
+    /// What of the bytes read came out of page caches.
     pub cache_hit_bytes: u64,
     /// Bytes that servers have answered for.
     served_bytes: u64,
@@ -25,7 +24,7 @@ pub(super) struct Counters {
     services: Histogram,
     /// Response times of threads' operations on file data.
     transfers: Histogram,
-    timeouts: u64,
+    pub timeouts: u64,
     /// Requests sent and not answered, and their integral over time.
     sent: u64,
     sent_since: Nanos,
@@ -39,6 +38,30 @@ pub(super) struct Counters {
     servers_before: Vec<ServerSums>,
     /// When servers were looked at last, and what they had counted by then.
     servers_looked: (Nanos, Vec<ServerSums>),
+}
+
+/// What the threads of a group have done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupSums {
+    /// Client group, and thread group of its workload.
+    number: (u32, u32),
+    pub operations: u64,
+    pub passes: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+impl GroupSums {
+    /// Of threads that have done nothing yet.
+    pub fn new(number: (u32, u32)) -> GroupSums {
+        GroupSums {
+            number,
+            operations: 0,
+            passes: 0,
+            read_bytes: 0,
+            written_bytes: 0,
+        }
+    }
 }
 
 /// What a server has counted.
@@ -82,11 +105,10 @@ impl Counters {
         self.transfers.add(now - asked_ns);
     }
 
-    /// A request was given up, and will be sent again.
-    pub fn timed_out(&mut self, now: Nanos) {
+    /// A request that was lost is under way no more; it will be sent again.
+    pub fn lost(&mut self, now: Nanos) {
         self.integrate(now);
         self.sent -= 1;
-        self.timeouts += 1;
     }
 
     pub fn set_active(&mut self, now: Nanos, active: bool) {
@@ -117,13 +139,15 @@ impl Cluster {
     /// Forget what was counted: the warm-up is over.
     pub fn reset_counters(&mut self) {
         let now = self.now;
-        for thread in &mut self.threads.0 {
-            thread.passes = 0;
-        }
         let servers_before = self.all_server_sums();
         let counters = &mut self.counters;
         *counters = Counters {
             since: now,
+            groups: counters
+                .groups
+                .iter()
+                .map(|group| GroupSums::new(group.number))
+                .collect(),
             sent: counters.sent,
             sent_since: now,
             active: counters.active,
@@ -198,19 +222,6 @@ impl Cluster {
         }
     }
 
-    /// Passes that threads have ended since the last reset, by workload and thread group.
-    fn passes(&self) -> Vec<Vec<u64>> {
-        let mut passes: Vec<Vec<u64>> = self
-            .programs
-            .iter()
-            .map(|program| vec![0; program.groups.len()])
-            .collect();
-        for thread in &self.threads.0 {
-            passes[thread.program as usize][thread.group as usize] += thread.passes;
-        }
-        passes
-    }
-
     /// The figures of what was counted since the last reset.
     pub fn outcome(&self, seed: u64, tick_s: f64, series: &Series) -> Outcome {
         let counters = &self.counters;
@@ -222,7 +233,10 @@ impl Cluster {
             0
         };
         let active_ns = counters.active_ns + running;
-        let bytes = counters.read_bytes + counters.written_bytes;
+        let sum = |part: fn(&GroupSums) -> u64| counters.groups.iter().map(part).sum::<u64>();
+        let read_bytes = sum(|group| group.read_bytes);
+        let written_bytes = sum(|group| group.written_bytes);
+        let bytes = read_bytes + written_bytes;
         let sent_now = u128::from(counters.sent) * u128::from(self.now - counters.sent_since);
         let latency = counters.reads.merged(&counters.writes).latency();
         let ticks = series.clients.first().map_or(0, Vec::len);
@@ -236,11 +250,10 @@ impl Cluster {
             virtual_seconds: elapsed_ns as f64 / 1e9,
             events: self.events.popped(),
             requests: latency.requests,
-            operations: counters.operations,
-            passes: self.passes(),
+            operations: sum(|group| group.operations),
             throughput_mb_per_s: mb_per_s(bytes),
-            read_mb_per_s: mb_per_s(counters.read_bytes),
-            write_mb_per_s: mb_per_s(counters.written_bytes),
+            read_mb_per_s: mb_per_s(read_bytes),
+            write_mb_per_s: mb_per_s(written_bytes),
             served_mb_per_s: mb_per_s(counters.served_bytes),
             cache_hit_mb_per_s: mb_per_s(counters.cache_hit_bytes),
             throughput_while_active_mb_per_s: if active_ns == 0 {
@@ -263,6 +276,18 @@ impl Cluster {
             tick_s,
             total_mb_per_s: totals,
             clients_mb_per_s: series.clients.clone(),
+            groups: counters
+                .groups
+                .iter()
+                .map(|group| GroupReport {
+                    clients: group.number.0,
+                    threads: group.number.1,
+                    read_mb_per_s: mb_per_s(group.read_bytes),
+                    write_mb_per_s: mb_per_s(group.written_bytes),
+                    operations: group.operations,
+                    passes: group.passes,
+                })
+                .collect(),
             servers: (0..self.servers.len())
                 .map(|number| {
                     let before = (number, counters.servers_before.as_slice());

@@ -100,8 +100,8 @@ pub(super) struct Thread {
     pub active: bool,
     /// When its present operation was asked for.
     pub asked_ns: Nanos,
-    /// Passes through its steps that it has ended since the last reset.
-    pub passes: u64,
+    /// Where what it does is counted.
+    pub counted: u32,
     /// When its next pass is asked for, where passes arrive; 0 before the first.
     pub due_ns: Nanos,
     pub next: u32,
@@ -148,7 +148,7 @@ impl Thread {
             service_ns: 0,
             active: false,
             asked_ns: 0,
-            passes: 0,
+            counted: 0,
             due_ns: 0,
             next: NONE,
         }
@@ -243,7 +243,7 @@ impl Cluster {
             thread.step += 1;
             if thread.step as usize == steps.len() {
                 thread.step = 0;
-                thread.passes += 1;
+                self.counters.groups[thread.counted as usize].passes += 1;
             }
         }
         thread.activity = Activity::Next;
@@ -251,8 +251,8 @@ impl Cluster {
     }
 
     fn end_step(&mut self, index: u32) -> bool {
-        self.counters.operations += 1;
         let thread = &mut self.threads[index];
+        self.counters.groups[thread.counted as usize].operations += 1;
         let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
         if steps[thread.step as usize].operation.is_on_data() {
             self.counters.transferred(self.now, thread.asked_ns);

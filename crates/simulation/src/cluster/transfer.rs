@@ -115,10 +115,11 @@ impl Cluster {
         let transfer = &thread.transfer;
         let bytes = transfer.unit_bytes;
         self.clients[thread.client as usize].bytes += bytes;
+        let group = &mut self.counters.groups[thread.counted as usize];
         if transfer.write {
-            self.counters.written_bytes += bytes;
+            group.written_bytes += bytes;
         } else {
-            self.counters.read_bytes += bytes;
+            group.read_bytes += bytes;
             if transfer.cached && !transfer.direct {
                 self.counters.cache_hit_bytes += bytes;
             }

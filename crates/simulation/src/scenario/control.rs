@@ -1,5 +1,6 @@
 //! Control of streams: which controller, with what bounds.
 
+use ascar_congestion::RivalSettings;
 use serde::{Deserialize, Serialize};
 
 use super::describe::{section, words};
@@ -15,6 +16,12 @@ words! {
         Rules,
         /// Additive increase, multiplicative decrease.
         Aimd,
+        /// CUBIC.
+        Cubic,
+        /// BBR, the first version.
+        Bbr,
+        /// BBR, the third version.
+        Bbr3,
         /// Vegas.
         Vegas,
         /// Netflix's Gradient2.
@@ -45,6 +52,8 @@ section! {
         pub tau_us: f64,
         /// Text of a rule set, for the controller `rules`.
         pub rules: Option<String>,
+        /// Settings of the controllers that need no rules.
+        pub rivals: RivalControl,
         /// Whether rules are followed as the original did: fixed point, all-time minimum.
         pub faithful: bool,
         /// What controllers do beyond the original where rules are not followed as it did.
@@ -55,6 +64,74 @@ section! {
         pub most_mb_per_s: Option<f64>,
         /// A stream without a reply for this long since its oldest request counts a time-out and sends it again.
         pub timeout_s: f64,
+    }
+}
+
+section! {
+    /// Settings of the controllers that need no rules; the defaults are those of their sources.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct RivalControl {
+        /// A request that takes longer is congestion to `aimd`, `cubic` and `bbr3`.
+        pub latency_ms_max: f64,
+        /// AIMD's factor of the window at congestion.
+        pub aimd_decrease: f64,
+        /// CUBIC's factor of the window at congestion.
+        pub cubic_decrease: f64,
+        /// CUBIC's growth, in requests a cubic second.
+        pub cubic_growth: f64,
+        /// Requests queued below which Vegas grows.
+        pub vegas_alpha: f64,
+        /// Requests queued above which Vegas shrinks.
+        pub vegas_beta: f64,
+        /// Copa's delta: the queue that it aims at is 1 / delta requests.
+        pub copa_delta: f64,
+        /// Requests that Gradient2 lets queue.
+        pub gradient2_queue: f64,
+        /// Weight of Gradient2's new limit.
+        pub gradient2_smoothing: f64,
+        /// BBR's window over its estimate of what the path holds.
+        pub bbr_window_gain: f64,
+        /// The factor of BBR's pace while it probes for more.
+        pub bbr_probe_gain: f64,
+    }
+}
+
+impl Default for RivalControl {
+    fn default() -> RivalControl {
+        let own = RivalSettings::default();
+        RivalControl {
+            latency_ms_max: f64::from(own.latency_us_max) / 1e3,
+            aimd_decrease: own.aimd_decrease,
+            cubic_decrease: own.cubic_decrease,
+            cubic_growth: own.cubic_growth,
+            vegas_alpha: own.vegas_alpha,
+            vegas_beta: own.vegas_beta,
+            copa_delta: own.copa_delta,
+            gradient2_queue: own.gradient2_queue,
+            gradient2_smoothing: own.gradient2_smoothing,
+            bbr_window_gain: own.bbr_window_gain,
+            bbr_probe_gain: own.bbr_probe_gain,
+        }
+    }
+}
+
+impl RivalControl {
+    /// As the controllers take them.
+    pub fn settings(&self) -> RivalSettings {
+        RivalSettings {
+            latency_us_max: (self.latency_ms_max * 1e3).round() as u32,
+            aimd_decrease: self.aimd_decrease,
+            cubic_decrease: self.cubic_decrease,
+            cubic_growth: self.cubic_growth,
+            vegas_alpha: self.vegas_alpha,
+            vegas_beta: self.vegas_beta,
+            copa_delta: self.copa_delta,
+            gradient2_queue: self.gradient2_queue,
+            gradient2_smoothing: self.gradient2_smoothing,
+            bbr_window_gain: self.bbr_window_gain,
+            bbr_probe_gain: self.bbr_probe_gain,
+        }
     }
 }
 
@@ -118,6 +195,7 @@ impl Default for Control {
             window_max: 256.0,
             tau_us: 0.0,
             rules: None,
+            rivals: RivalControl::default(),
             faithful: true,
             extensions: RuleExtensions::default(),
             least_mb_per_s: 0.0,

@@ -282,6 +282,6 @@ mod tests {
         walk(&Scenario::kind(), &mut sections);
         sections.sort_unstable();
         sections.dedup();
-        assert_eq!(sections.len(), 22, "{sections:?}");
+        assert_eq!(sections.len(), 23, "{sections:?}");
     }
 }

@@ -15,7 +15,7 @@ mod servers;
 mod workloads;
 
 pub use clients::{Cache, ClientGroup};
-pub use control::{Control, Controller, RuleExtensions};
+pub use control::{Control, Controller, RivalControl, RuleExtensions};
 pub use devices::{Device, Flash, Mechanical, Memory};
 pub use failures::{Failure, FailureKind, Noise};
 pub use network::{Link, Network};

@@ -76,6 +76,9 @@ fn every_controller_keeps_a_cluster_at_work() {
         "fixed",
         "rules",
         "aimd",
+        "cubic",
+        "bbr",
+        "bbr3",
         "vegas",
         "gradient2",
         "envoy-gradient",
@@ -240,6 +243,68 @@ fn a_dead_server_is_waited_for_and_comes_back() {
         result.total_mb_per_s
     );
     assert!(result.timeouts > 0);
+}
+
+#[test]
+fn time_outs_fire_under_overload_and_no_operation_is_counted_twice() {
+    let mut value = random("write");
+    value["clients"][0]["count"] = json!(40);
+    value["servers"] = json!([{ "count": 1 }]);
+    value["duration_s"] = json!(20.0);
+    let late = |controller: &str, timeout_s: f64| {
+        let mut value = value.clone();
+        // Nothing but a time-out is congestion to it.
+        value["control"] = json!({
+            "controller": controller,
+            "timeout_s": timeout_s,
+            "window": 64.0,
+            "rivals": { "latency_ms_max": 1e6 },
+        });
+        outcome(&value)
+    };
+    let (patient, hasty) = (late("fixed", 1_000.0), late("fixed", 1.0));
+    assert_eq!(patient.timeouts, 0);
+    // 2,560 requests wait for some 45 s, and each is late once a second.
+    assert!(hasty.timeouts > 20_000, "{}", hasty.timeouts);
+    for result in [&patient, &hasty] {
+        let written = result.write_mb_per_s * result.virtual_seconds;
+        let counted = result.operations as f64 * 1_048_576.0 / 1e6;
+        assert!((written - counted).abs() < 1.0, "{written} {counted}");
+    }
+    // The server drops copies of what it has: its work is the same.
+    assert_eq!(patient.operations, hasty.operations);
+    let (careless, careful) = (late("aimd", 1_000.0), late("aimd", 1.0));
+    let means = [&careful, &careless].map(|one| one.service_time.latency_ms_mean);
+    assert!(means[0] < 0.6 * means[1], "{means:?}");
+    assert!(careful.throughput_mb_per_s > 0.9 * careless.throughput_mb_per_s);
+}
+
+#[test]
+fn groups_add_up_to_the_whole() {
+    let mut value = random("write");
+    value["workloads"][0]["threads"] = json!([
+        { "instances": 2, "flowops": [{ "op": "write", "iosize_kib": 1024, "random": true, "directio": true }] },
+        { "instances": 3, "flowops": [{ "op": "read", "iosize_kib": 512, "random": true, "directio": true }] },
+    ]);
+    let group = value["clients"][0].clone();
+    value["clients"] = json!([group, group]);
+    let result = outcome(&value);
+    let numbers: Vec<(u32, u32)> = result
+        .groups
+        .iter()
+        .map(|group| (group.clients, group.threads))
+        .collect();
+    assert_eq!(numbers, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    let operations: u64 = result.groups.iter().map(|group| group.operations).sum();
+    assert_eq!(operations, result.operations);
+    let read: f64 = result.groups.iter().map(|group| group.read_mb_per_s).sum();
+    assert!((read - result.read_mb_per_s).abs() < 1e-6);
+    for group in &result.groups {
+        let reads = group.threads == 1;
+        assert_eq!(group.read_mb_per_s > 0.0, reads, "{group:?}");
+        assert_eq!(group.write_mb_per_s > 0.0, !reads, "{group:?}");
+        assert_eq!(group.passes, group.operations, "{group:?}");
+    }
 }
 
 #[test]

@@ -5,14 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import Connection, Forget, Json, Least, RuleFile, WorkloadOrNone
+from ascar.cli.options import (
+    Connection,
+    Floor,
+    For,
+    Forget,
+    Json,
+    Least,
+    Quiet,
+    Rehearse,
+    RuleFile,
+    WorkloadOrNone,
+)
 
 if TYPE_CHECKING:
-    from ascar.results.sharp import SharpDeployResult
+    from pathlib import Path
+
+    from ascar.results.sharp import FloorCheck, SharpDeployResult
+    from ascar.sharp import RuleSet
+    from ascar.sharp.deployment.floor import ThroughputFloor
 
 EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
+    "ascar sharp deploy rules.txt --rehearse random-write --floor 95% --for '30 min'",
 )
 DOWN_EXAMPLES = examples("ascar sharp down --workload random")
 
@@ -25,28 +41,81 @@ def in_force(done: SharpDeployResult) -> str:
 def deploy(
     file: RuleFile,
     workload: WorkloadOrNone = None,
+    floor: Floor = "80%",
+    rehearse: Rehearse = None,
+    limit: For = None,
     least: Least = 1,
     forget: Forget = False,
     connection: Connection = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Put a rule set in force on every controller of a workload (Li, 3.1.1 and 3.1.4).
 
     Each takes the rules on trial, and keeps them once all have. When one is missing, refuses, or does not
     answer, the rules from before are put back on all; the exit status is 1, and says who and why.
+
+    Before that, the rules are on trial for 10 seconds of the system, after 10 seconds with what is in force:
+    when the throughput falls below --floor, they are refused. --rehearse tries them in a simulation first.
+    With --for, controllers put back what was in force after that time by themselves.
     """
+    from msgspec import structs
+
     from ascar.cli.connection import deployments
+    from ascar.cli.goals import share_of
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
     from ascar.messaging import run_interruptible
+    from ascar.sharp.deployment.floor import ThroughputFloor
 
-    rules = read(file)
-    done = run_interruptible(deployments(connection).deploy(rules, workload, least, forget=forget))
+    rules, ends_after_s = read(file), None if limit is None else _limit_s(limit)
+    throughput = ThroughputFloor(share_of("--floor", floor))
+    if rehearse is not None:
+        _rehearse(rules, rehearse, quiet=quiet)
+    there = deployments(connection)
+    checked = None
+    if throughput.share > 0:
+        workload = run_interruptible(there.ready(rules, workload, least, forget=forget))
+        checked = _checked(rules, workload, connection, throughput)
+    deploying = there.deploy(rules, workload, least, forget=forget, ends_after_s=ends_after_s)
+    done = structs.replace(run_interruptible(deploying), checked=checked)
     if json:
         emit("sharp-deploy", done)
     else:
         people().print(in_force(done), soft_wrap=True)
     return 0
+
+
+def _checked(
+    rules: RuleSet, workload: str, connection: Path | None, throughput: ThroughputFloor
+) -> FloorCheck:
+    """The throughput on trial and before; nothing is kept."""
+    from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
+
+    trial_s = trial_length_s(throughput.settle_s, throughput.measure_s)
+    with ManagedSystem.connected(workload, connection, trial_s=trial_s) as system:
+        return throughput.check(system, rules)
+
+
+def _limit_s(limit: str) -> float:
+    from ascar.errors import InputError
+    from ascar.sharp.deployment.controller import TRIAL_MAX_S
+    from ascar.study import duration
+
+    seconds = duration("--for", limit)
+    if seconds > TRIAL_MAX_S:
+        raise InputError(f"--for = {limit!r}: must be at most {TRIAL_MAX_S / 60:g} min")
+    return seconds
+
+
+def _rehearse(rules: RuleSet, named: str, *, quiet: bool) -> None:
+    """Refuse rules that do harm in a simulation."""
+    from ascar.cli.sim.options import scenario_of
+    from ascar.cli.sim.progress import showing
+    from ascar.sharp.contest import rehearse
+
+    with showing(quiet=quiet) as listener:
+        rehearse(scenario_of(named, None, None, None), rules, listener)
 
 
 def down(

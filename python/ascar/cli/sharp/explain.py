@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from ascar.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascar.results.sharp import SharpExplainResult
     from ascar.sharp import Interval, RuleSet
     from ascar.sharp.words import Explained
@@ -27,10 +30,41 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     "ascar sharp explain rules.txt",
+    "ascar sharp explain random-write --scenario random-write",
     "ascar sharp explain rules.txt --scenario btio-b --plots figures",
 )
 _INFINITE = 2_147_483_647
 _ROWS_MAX = 64
+_COLUMNS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """A stream of a run.
+
+    Attributes:
+        scenario: the name of its scenario; None: nothing was run.
+        outcome: the run.
+        stream: the number of the stream.
+    """
+
+    scenario: str | None
+    outcome: ClusterOutcome | None
+    stream: int
+
+    @property
+    def series(self) -> dict[str, tuple[float, ...]]:
+        """Window, gap, queue and throughput over time, by name."""
+        ticks = () if self.outcome is None else self.outcome.streams[self.stream].ticks
+        if not ticks:
+            return {}
+        return {
+            "window, requests": tuple(one.window for one in ticks),
+            "gap, ms": tuple(one.tau_us / 1_000 for one in ticks),
+            "in flight, requests": tuple(float(one.in_flight) for one in ticks),
+            "waiting, requests": tuple(float(one.waiting) for one in ticks),
+            "throughput, MB/s": tuple(one.read_mb_per_s + one.write_mb_per_s for one in ticks),
+        }
 
 
 def explain(
@@ -47,8 +81,9 @@ def explain(
 ) -> int:
     """Explain a rule set: when each rule holds, what it does, how often it was used (Li, table 3.5).
 
-    --plots draws the rules in the space of congestion states, coloured by what they do; with --scenario also
-    the course of a stream under them (Li, figure 3.2).
+    With --scenario it also shows what the rules did to a stream over time: window, gap, queue, throughput.
+    --plots draws the rules in the space of congestion states, coloured by what they do, and the course of the
+    stream under them (Li, figure 3.2).
     """
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
@@ -77,12 +112,14 @@ def explain(
         if outcome is not None:
             drawn.append(draw_stream(outcome, stream, plot / f"{name}-stream-{stream}.{plot_format}"))
     if json:
-        emit("sharp-explain", _result(rules, explained, scenario, drawn))
+        emit("sharp-explain", _result(rules, explained, _Course(scenario, outcome, stream), drawn))
         return 0
     out = people()
     out.print(_table(explained))
     if len(explained) > _ROWS_MAX:
         out.print(f"... {len(explained)} rules in all; --json has them")
+    if outcome is not None:
+        out.print(_course_table(_Course(scenario, outcome, stream)))
     for path in drawn:
         out.print(f"plot: {path}", soft_wrap=True, markup=False)
     return 0
@@ -110,17 +147,17 @@ def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOut
 
 
 def _result(
-    rules: RuleSet, explained: tuple[Explained, ...], scenario: str | None, drawn: list[Path]
+    rules: RuleSet, explained: tuple[Explained, ...], course: _Course, drawn: list[Path]
 ) -> SharpExplainResult:
     from ascar.results.encode import extended
-    from ascar.results.sharp import ExplainedRule, SharpExplainResult
+    from ascar.results.sharp import CourseSeries, ExplainedRule, SharpExplainResult
     from ascar.sharp.deployment.naming import rules_id
     from ascar.sharp.rule_results import rule_result
 
     return SharpExplainResult(
         id=rules_id(rules),
         updates_per_second=rules.updates_per_second,
-        scenario=scenario,
+        scenario=course.scenario,
         rules=tuple(
             extended(
                 ExplainedRule,
@@ -132,8 +169,38 @@ def _result(
             )
             for one in explained
         ),
+        stream=None if course.outcome is None else course.stream,
+        tick_s=None if course.outcome is None else course.outcome.tick_s,
+        course=tuple(CourseSeries(name=name, values=values) for name, values in course.series.items()),
         plots=tuple(str(path) for path in drawn),
     )
+
+
+def _course_table(course: _Course) -> Any:
+    """What rules did to a stream over time, and what came of it."""
+    from rich.table import Table
+
+    from ascar.cli.output import people
+    from ascar.render import number, sparkline
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"stream {course.stream}")
+    for heading in ("least", "mean", "greatest"):
+        table.add_column(heading, justify="right")
+    table.add_column("over time")
+    unicode = people().encoding.lower().startswith("utf")
+    for name, values in course.series.items():
+        lowest, mean, highest = min(values), sum(values) / len(values), max(values)
+        drawn = sparkline(_thinned(values), unicode=unicode)
+        table.add_row(name, number(lowest), number(mean), number(highest), drawn)
+    return table
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """Means of neighbours, so that a line holds them."""
+    step = -(-len(values) // _COLUMNS)
+    parts = (values[at : at + step] for at in range(0, len(values), step))
+    return [sum(part) / len(part) for part in parts]
 
 
 def _table(explained: tuple[Explained, ...]) -> Any:

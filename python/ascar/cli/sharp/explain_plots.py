@@ -47,7 +47,7 @@ def draw_rules(rules: RuleSet, path: Path) -> Path:
 
 
 def draw_stream(outcome: ClusterOutcome, stream: int, path: Path) -> Path:
-    """Draw the course of one stream: EWMAs, window, throughput, PT ratio and gap over time.
+    """Draw the course of one stream: EWMAs, window, queue, throughput, PT ratio and gap over time.
 
     Raises:
         WorkError: the file cannot be written.
@@ -214,11 +214,18 @@ def _course(outcome: ClusterOutcome, stream: int) -> Figure:
             ),
         ),
         ("window (requests)", (("", [one.window for one in ticks]),)),
+        (
+            "requests",
+            (
+                ("in flight", [float(one.in_flight) for one in ticks]),
+                ("waiting", [float(one.waiting) for one in ticks]),
+            ),
+        ),
         ("throughput (MB/s)", (("", [one.read_mb_per_s + one.write_mb_per_s for one in ticks]),)),
         ("PT ratio", (("", [one.pt_ratio for one in ticks]),)),
         ("tau (ms)", (("", [one.tau_us / 1_000 for one in ticks]),)),
     )
-    figure = NewFigure(figsize=(7.4, 7.2), layout="constrained")
+    figure = NewFigure(figsize=(7.4, 8.6), layout="constrained")
     rows = figure.subplots(len(panels), 1, sharex=True)
     for axes, (label, lines) in zip(rows, panels, strict=True):
         for (name, series), colour in zip(lines, (COLOURS["best"], COLOURS["default"]), strict=False):

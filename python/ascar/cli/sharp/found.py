@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascar.cli.sharp.effects import effects_table, standing_lines
 from ascar.render import VERDICTS, count, duration, number, p_value, percentage
 from ascar.sharp.search_result import TOO_FEW
 
@@ -11,10 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ascar.loops.rules import Made
-    from ascar.pilot.turns import InTurns
     from ascar.results.sharp import SharpSearchResult
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
+    from ascar.sharp.verification import RuleVerdict
 
 _STOPPED = {
     "evaluations": "all evaluations were used",
@@ -43,6 +44,7 @@ def print_found(console: Console, task: Task, made: Made) -> None:
     )
     pairs = "pairs of fresh intervals" if isinstance(task.system, Live) else "pairs on fresh seeds"
     console.print(_words(judge, made.verdict, pairs), soft_wrap=True, markup=False)
+    _print_effects(console, made.result)
 
 
 def print_search(console: Console, result: SharpSearchResult) -> None:
@@ -67,17 +69,27 @@ def print_search(console: Console, result: SharpSearchResult) -> None:
             soft_wrap=True,
             markup=False,
         )
+    _print_effects(console, result)
     console.print(f"rules: {result.out}", soft_wrap=True, markup=False)
 
 
-def _words(judge: Judge, verdict: InTurns | None, pairs: str) -> str:
+def _print_effects(console: Console, result: SharpSearchResult) -> None:
+    """What else the rules change."""
+    shown = result.verification
+    if shown.figures:
+        console.print(effects_table(shown.figures, shown.groups))
+    for line in standing_lines(shown.bounds):
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _words(judge: Judge, verdict: RuleVerdict | None, pairs: str) -> str:
     """The verdict in one line."""
     if verdict is None:
         return f"not verified: {TOO_FEW}"
-    if verdict.kind == "not-verified" or verdict.gain is None or verdict.means is None:
+    gain, means = verdict.gain, verdict.comparison.means
+    if gain is None or means is None:
         return f"not verified: {verdict.note}"
-    head, gain = VERDICTS[verdict.kind], verdict.gain
-    default, best = verdict.means
+    head, (default, best) = VERDICTS[verdict.kind], means
     return (
         f"{head}: {gain.words} in {judge.objective.unit}, above zero is better; "
         f"{number(best)} against {number(default)}; {p_value(gain.p_value)}, {gain.pairs} {pairs}; "

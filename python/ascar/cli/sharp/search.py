@@ -9,6 +9,7 @@ from ascar.cli.options import (
     Also,
     BudgetOrNone,
     Connection,
+    ConstraintTexts,
     DurationOrNone,
     EvaluationsOrNone,
     FirstIn,
@@ -40,6 +41,7 @@ EXAMPLES = examples(
     "ascar sharp search random-write --evaluations 2000 --out rules.txt",
     "ascar sharp search scenario.toml --objective tp-stdev:1 --budget '10 min' --out rules.txt",
     "ascar sharp search scenario.toml --objective 'minimize latency_ms_p99' --out rules.txt --resume",
+    "ascar sharp search scenario.toml --constraint 'group_share_min >= 0.95' --out rules.txt",
     "ascar sharp search random-write --also clients.count=20 --out sizes.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
     "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
@@ -51,6 +53,7 @@ def search(
     out: Out,
     scenario: ScenarioOrLive = None,
     objective: ObjectiveText = "throughput",
+    constraint: ConstraintTexts = None,
     budget: BudgetOrNone = None,
     evaluations: EvaluationsOrNone = None,
     schedule: Schedule = "sharp",
@@ -76,6 +79,9 @@ def search(
     Every run is written down in FILE.journal when it ends; after a kill, --resume goes on from there, to the
     same end. The last comparison is made on fresh seeds or intervals: "the default is fine" is a result too.
 
+    No group of threads gets less than 90% of what it gets without rules, unless --constraint says otherwise;
+    rules that break a constraint in the last comparison are not called better.
+
     Without SCENARIO rules are tried on the controllers of a workload, behind a message server, each in an
     interval of the system at work (20 s, or --duration); what was in force before is so again at the end:
     `ascar sharp deploy` puts what was found in force.
@@ -98,6 +104,7 @@ def search(
     from ascar.loops.rules import make_rules
     from ascar.pilot.turns import PairTest
     from ascar.sharp import objective_of
+    from ascar.sharp.metric_bounds import bounds_of
     from ascar.sharp.task import Task
 
     if resume and force:
@@ -123,6 +130,7 @@ def search(
         if first_in is None
         else scenario_of(first_in, None if scenario is None else seconds, seed, None),
         objective=objective_of(objective),
+        bounds=bounds_of(constraint),
         plan=plan,
         ends=ends_of(plan, budget, evaluations),
         test=PairTest(pairs_max=pairs),

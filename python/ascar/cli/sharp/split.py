@@ -21,7 +21,7 @@ def split(
 ) -> int:
     """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""
     from ascar.cli.output import emit, people
-    from ascar.cli.sharp.files import read
+    from ascar.cli.sharp.files import numbered, read
     from ascar.errors import InputError
     from ascar.results.encode import extended
     from ascar.results.sharp import SharpSplitResult
@@ -29,13 +29,11 @@ def split(
     from ascar.sharp.rule_results import rule_set_result
 
     rules = read(file)
-    if rule is not None and not 1 <= rule <= len(rules.rules):
-        raise InputError(f"--rule = {rule}: {file} has rules 1 to {len(rules.rules)}")
+    at = numbered(rules, rule, file)
     names = [name.strip() for name in along.split(",")]
     unknown = [name for name in names if name not in _AXES]
     if unknown:
         raise InputError(f"--along = {unknown[0]!r}: allowed: {', '.join(_AXES)}")
-    at = rules.hottest() if rule is None else rule - 1
     found = parted(rules, at, [_AXES.index(name) for name in names])
     text = found.text()  # refuses what a rule set may not be, such as too many rules
     if json:

@@ -10,6 +10,7 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     Caution,
+    CheckShare,
     Connection,
     Json,
     LibraryFile,
@@ -39,6 +40,8 @@ _KINDS = {
     "compared": "compared with none in force",
     "verified": "shown to be better, kept",
     "rolled-back": "not shown to be better, taken back",
+    "checked": "checked against none",
+    "doubted": "taken off until they show their gain again",
 }
 
 
@@ -56,6 +59,7 @@ def watch(
     caution: Caution = 0.0,
     observe: Observe = "20 s",
     moved: Moved = 0.25,
+    check_share: CheckShare = "5%",
     library: LibraryFile = None,
     connection: Connection = None,
     seed: SeedOrNone = None,
@@ -69,8 +73,10 @@ def watch(
     controllers of a workload behind a message server.
 
     Rules are kept only when intervals with and without them, in turns, show that they are better; else what
-    was in force before is so again. When the load changes, rules are taken off and found anew.
+    was in force before is so again. When the load changes, rules are taken off and found anew. Rules that are
+    kept are looked at on and on, and have to show their gain again when there is a reason to doubt it.
     """
+    from ascar.cli.goals import share_of
     from ascar.cli.interrupts import Interrupted
     from ascar.cli.library.workloads import objective_named, opened
     from ascar.cli.output import emit, people, say
@@ -84,7 +90,11 @@ def watch(
     wanted = objective_named(objective)
     check_objective(wanted)
     until_s = seconds_of("--budget", duration)
-    pace = WatchOptions(observe_s=seconds_of("--observe", observe), moved=moved)
+    pace = WatchOptions(
+        observe_s=seconds_of("--observe", observe),
+        check_share=share_of("--check-share", check_share),
+        moved=moved,
+    )
     simulated = scenario_or_live(
         scenario,
         simulated={"--seed": seed, "--set": settings},
@@ -130,6 +140,8 @@ def _line(event: WatchEvent) -> str:
     if event.shown is not None:
         gain = "unknown" if event.shown.gain is None else event.shown.gain.words
         line += f", gain {gain} after {len(event.shown.reference)} pairs"
+    if event.reason:
+        line += f"; {event.reason}"
     if event.distance is not None:
         line += f", distance {event.distance:.2f}"
     return line

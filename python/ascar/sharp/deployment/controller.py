@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from ascar.messaging import Link
     from ascar.sharp.deployment.recording import ControllerTrace
 
-_TRIAL_MAX_S = 3_600.0
+TRIAL_MAX_S = 3_600.0
+"""The longest time that rules are on trial without a word from the manager."""
 _RECORD_MAX_S = 3_600.0
 Asked = TypeVar("Asked", bound=Message)
 Said = TypeVar("Said", bound=Message)
@@ -260,5 +261,5 @@ class ControllerEndpoint:
 
 
 def _check_within(within_s: float) -> None:
-    if not 0 < within_s <= _TRIAL_MAX_S:
-        raise InputError(f"within_s = {within_s:g}: must be above 0, and at most {_TRIAL_MAX_S:g}")
+    if not 0 < within_s <= TRIAL_MAX_S:
+        raise InputError(f"within_s = {within_s:g}: must be above 0, and at most {TRIAL_MAX_S:g}")

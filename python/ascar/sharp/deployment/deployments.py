@@ -32,7 +32,13 @@ class Deployments:
         self._roster = roster
 
     async def deploy(
-        self, rules: RuleSet, workload: str | None, least: int = 1, *, forget: bool = False
+        self,
+        rules: RuleSet,
+        workload: str | None,
+        least: int = 1,
+        *,
+        forget: bool = False,
+        ends_after_s: float | None = None,
     ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
@@ -41,6 +47,7 @@ class Deployments:
             workload: the workload; None: the only one that controllers run.
             least: the number of controllers that must be there.
             forget: whether controllers that followed rules before may be missing.
+            ends_after_s: the time after which controllers put back what was in force; None: the rules stay.
 
         Raises:
             InputError: the rules leave a gap, or several workloads run and none is named.
@@ -50,9 +57,27 @@ class Deployments:
         async with await Link.open(self._settings, name="ascar sharp deploy") as link:
             manager = Manager(link)
             name = await self._named(manager, workload)
-            done = await manager.deploy(rules, name, () if forget else self._expected(name), least)
-            self._remember(name, done)
+            expected = () if forget else self._expected(name)
+            done = await manager.deploy(rules, name, expected, least, ends_after_s=ends_after_s)
+            if ends_after_s is None:
+                self._remember(name, done)
             return done
+
+    async def ready(
+        self, rules: RuleSet, workload: str | None, least: int = 1, *, forget: bool = False
+    ) -> str:
+        """The workload that is meant, once all controllers are there that `deploy` would ask.
+
+        Raises:
+            InputError: several workloads run and none is named.
+            EnvironmentLacks: no workload is named and no controller is there.
+            DeploymentFailed: a controller is missing.
+        """
+        async with await Link.open(self._settings, name="ascar sharp deploy") as link:
+            manager = Manager(link)
+            name = await self._named(manager, workload)
+            await manager.present(rules, name, () if forget else self._expected(name), least)
+            return name
 
     async def change(self, workload: str, values: Mapping[str, int]) -> tuple[SharpDeployResult, RuleSet]:
         """Change numbers of the rules in force on all controllers of a workload, or leave all as they are.

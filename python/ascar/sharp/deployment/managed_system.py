@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Background, Link, find_settings
 from ascar.rules import RuleSet
+from ascar.sharp.deployment.controller import TRIAL_MAX_S
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
@@ -33,7 +34,6 @@ METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
 Result = TypeVar("Result")
 _TICKS_KEPT = 4_096
 _CALL_S = 600.0
-_TRIAL_MAX_S = 3_600.0
 
 
 class ManagedSystem:
@@ -363,4 +363,4 @@ def trial_length_s(settle_s: float, measure_s: float) -> float:
 
     Three measurements long, so that none outlasts it, and an hour at most.
     """
-    return min(_TRIAL_MAX_S, 3 * (settle_s + measure_s) + 30)
+    return min(TRIAL_MAX_S, 3 * (settle_s + measure_s) + 30)

@@ -126,7 +126,13 @@ class Manager:
         return tuple(by_name[name] for name in sorted(by_name))
 
     async def deploy(
-        self, rules: RuleSet, workload: str | None, expected: Iterable[str] = (), least: int = 1
+        self,
+        rules: RuleSet,
+        workload: str | None,
+        expected: Iterable[str] = (),
+        least: int = 1,
+        *,
+        ends_after_s: float | None = None,
     ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
@@ -135,21 +141,23 @@ class Manager:
             workload: the workload whose controllers follow them; None: all controllers.
             expected: controllers that must be there.
             least: the number of controllers that must be there.
+            ends_after_s: the time after which controllers put back what was in force; None: the rules stay.
 
         Raises:
             InputError: the rules leave a gap.
             DeploymentFailed: one is missing, refuses, or does not answer.
         """
         name = rules_id(rules)
-        names = await self._present(f"rules {name}", workload, expected, least)
-        load = LoadRules(rules=name, text=rules.bare().text(), within_s=self._patience.trial_s)
+        names = await self.present(rules, workload, expected, least)
+        within_s = self._patience.trial_s if ends_after_s is None else ends_after_s
+        load = LoadRules(rules=name, text=rules.bare().text(), within_s=within_s)
         try:
-            await self._all_or_none(names, name, load)
+            await self._all_or_none(names, name, load, keep=ends_after_s is None)
         except BaseException:
             # Interrupted: what can be said still is; those that cannot be reached put back by themselves.
             await self._ask_all(names, "back", Back(rules=name), InForce)
             raise
-        return SharpDeployResult(rules=name, workload=workload, controllers=names)
+        return SharpDeployResult(rules=name, workload=workload, controllers=names, ends_after_s=ends_after_s)
 
     async def try_out(self, rules: RuleSet, names: Sequence[str], within_s: float) -> None:
         """Put rules in force on trial: each controller puts back its own unless they are kept in time.
@@ -252,10 +260,14 @@ class Manager:
             parts.append(part)
         return tuple(parts)
 
-    async def _present(
-        self, what: str, workload: str | None, expected: Iterable[str], least: int
+    async def present(
+        self, rules: RuleSet, workload: str | None, expected: Iterable[str], least: int
     ) -> tuple[str, ...]:
-        """Names of the controllers, when all that must be there are."""
+        """Names of the controllers that rules would go to, when all that must be there are.
+
+        Raises:
+            DeploymentFailed: one is missing; nothing was changed.
+        """
         wanted = set(expected)
         found = await self.find(workload, max(least, len(wanted)))
         names = {one.controller for one in found}
@@ -266,11 +278,11 @@ class Manager:
                 ControllerProblem(f"controllers{of}", f"{len(names)} are there, not {max(least, 1)}")
             )
         if problems:
-            raise DeploymentFailed(what, problems, touched=False)
+            raise DeploymentFailed(f"rules {rules_id(rules)}", problems, touched=False)
         return tuple(sorted(names))
 
-    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules) -> None:
-        for verb, message in (("load", load), ("keep", Keep(rules=name))):
+    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules, *, keep: bool) -> None:
+        for verb, message in (("load", load), *((("keep", Keep(rules=name)),) if keep else ())):
             _, problems = await self._ask_all(names, verb, message, InForce)
             if problems:
                 raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))

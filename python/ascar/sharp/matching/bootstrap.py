@@ -16,6 +16,7 @@ from ascar.errors import InputError
 from ascar.library.entries import GainEntry
 from ascar.sharp.matching.gains import gains
 from ascar.sharp.matching.observation import observed
+from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.rule_search import search
 from ascar.sharp.trials.bench import SimulatedBench
 from ascar.sharp.trials.judge import Judge, SearchLimits
@@ -191,11 +192,12 @@ class _Run:
 
     def _search(self, name: str) -> None:
         effort, scenario = self.effort, self.scenarios[name]
-        bench = SimulatedBench(scenario, self.objective, effort.threads)
+        bounds = bounds_of(None)
+        bench = SimulatedBench(scenario, self.objective, effort.threads, bounds=bounds)
         path = self.journals / f"{_file_name(name)}.journal"
         begin: Begin = "resume" if path.exists() else "new"
         limits = SearchLimits(effort.evaluations)
-        with Journal(path, About.of(bench, self.objective, effort.plan), begin) as journal:
+        with Journal(path, About.of(bench, self.objective, effort.plan, bounds), begin) as journal:
             known = len(journal)
 
             def check(_: object) -> None:
@@ -203,7 +205,7 @@ class _Run:
                 if len(journal) > known and self.left_s is not None and self.left_s <= 0:
                     raise _Spent
 
-            judge = Judge(bench, self.objective, journal, limits, listener=check)
+            judge = Judge(bench, self.objective, journal, limits, listener=check, bounds=bounds)
             found = search(judge, effort.plan)
         if found.best is not None:
             how = f"search {effort.plan.schedule}, {judge.evaluations} evaluations, {found.stopped}"

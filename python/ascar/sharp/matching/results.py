@@ -58,4 +58,5 @@ def _event_result(event: WatchEvent) -> WatchedEvent:
         **estimates,
         pairs=None if shown is None else len(shown.reference),
         distance=event.distance,
+        reason=event.reason,
     )

@@ -1,16 +1,19 @@
 """The daemon that joins the parts: what runs is seen, rules are found, put in force, and verified.
 
-Rules whose gain is not shown are taken back.
+Rules whose gain is not shown are taken back. Rules that are kept are looked at on and on: when there is a
+reason to doubt them, the system does without them at once, and they have to show their gain again.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from ascar.errors import InputError
+from ascar.errors import ExpressionError, InputError
 from ascar.pilot.turns import PairTest
 from ascar.sharp.live_comparison import Lengths, in_turns
+from ascar.sharp.matching.doubts import Checks, Looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,10 +23,22 @@ if TYPE_CHECKING:
     from ascar.sharp.matching.choice import Choice, Chooser
     from ascar.sharp.matching.simulated_system import WatchableSystem
 
-Kind = Literal["observed", "same", "changed", "none", "deployed", "compared", "verified", "rolled-back"]
-
+Kind = Literal[
+    "observed",
+    "same",
+    "changed",
+    "none",
+    "deployed",
+    "compared",
+    "verified",
+    "rolled-back",
+    "checked",
+    "doubted",
+]
 
 _TRIES = 2
+_CHECK_SHARE_MAX = 0.5
+_LOOKS = 12  # between two observations of the load
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +49,17 @@ class WatchOptions:
         observe_s: seconds that features are taken from.
         settle_s: left out after rules have changed.
         measure_s: the length of each interval of the comparison.
+        look_s: the length of a look at rules that are kept.
+        check_share: the share of the time in which the system does without rules that are kept, to check
+            them; 0 checks them only when there is a reason to doubt them.
         moved: a workload has changed when its features are farther than this from those it had.
     """
 
     observe_s: float = 20.0
     settle_s: float = 4.0
     measure_s: float = 8.0
+    look_s: float = 5.0
+    check_share: float = 0.05
     moved: float = 0.25
 
     def __post_init__(self) -> None:
@@ -48,11 +68,18 @@ class WatchOptions:
         Raises:
             InputError: one is out of range.
         """
-        for name in ("observe_s", "measure_s", "moved"):
+        for name in ("observe_s", "measure_s", "look_s", "moved"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} = {getattr(self, name)}: must be above zero")
         if not self.settle_s >= 0:
             raise InputError(f"settle_s = {self.settle_s}: must be 0 or more")
+        if not 0 <= self.check_share <= _CHECK_SHARE_MAX:
+            raise InputError(f"--check-share = {self.check_share}: must be from 0% to {_CHECK_SHARE_MAX:.0%}")
+
+    @property
+    def check_every_s(self) -> float:
+        """The time between two checks that cost the share."""
+        return (self.settle_s + self.measure_s) / self.check_share if self.check_share else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +90,13 @@ class WatchEvent:
         kind: observed: features were taken; same: the workload is the one that it was; changed: it is not;
             none: no rules are predicted to bring a gain; deployed: rules are in force on trial; compared: a
             pair of intervals is over; verified: the gain is shown, the rules stay; rolled-back: it is not,
-            what was in force before is so again.
+            what was in force before is so again; checked: a pair of intervals under kept rules and without
+            them is over; doubted: kept rules are taken off until they have shown their gain again.
         at_s: the system's time.
         choice: the rules of which it is; None: of none.
         shown: the comparison so far.
         distance: the distance of the workload from its earlier features.
+        reason: why rules were doubted, or taken back.
     """
 
     kind: Kind
@@ -75,6 +104,24 @@ class WatchEvent:
     choice: Choice | None = None
     shown: InTurns | None = None
     distance: float | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Kept:
+    """Rules that were verified and are in force.
+
+    Attributes:
+        choice: the rules.
+        checks: pairs of intervals with and without them.
+        looks: throughput under them.
+        checked_s: the system's time at the last check, or when they were verified.
+    """
+
+    choice: Choice
+    checks: Checks
+    looks: Looks = field(default_factory=Looks)
+    checked_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -99,6 +146,7 @@ class RuleWatcher:
     listener: Callable[[WatchEvent], None] = lambda _: None
     tried: set[str] = field(default_factory=set[str])
     _known: dict[str, float] | None = None
+    _kept: Kept | None = None
 
     def run(self, until_s: float) -> None:
         """Go on until the system's time; rules that were verified by then stay."""
@@ -106,7 +154,10 @@ class RuleWatcher:
             self.cycle()
 
     def cycle(self) -> None:
-        """Look once; where the workload is another one, find rules for it and try them."""
+        """Look at rules that are kept; where nothing speaks against them, or there are none, at the load."""
+        if self._kept is not None and (doubt := self._doubt(self._kept)):
+            self._verify_again(self._kept.choice, doubt)
+            return
         features = self.system.observe(self.pace.observe_s)
         self._tell("observed")
         distance = None if self._known is None else self.chooser.distance(features, self._known)
@@ -116,12 +167,62 @@ class RuleWatcher:
         if self._known is not None:
             self.tried.clear()
             self._tell("changed", distance=distance)
-        if self.system.in_force() is not None:
+        self._find_rules(features)
+
+    def _find_rules(self, features: dict[str, float] | None = None) -> None:
+        """Find rules for the present load, and try them; features under other rules do not count."""
+        if features is None or self.system.in_force() is not None:
             # Features in the library are those of workloads without rules.
-            self.system.take_off()
-            self.system.measure(None, 0.0, max(self.pace.settle_s, 1.0))
+            self._take_off()
             features = self.system.observe(self.pace.observe_s)
         self._try_rules(features)
+
+    def _take_off(self) -> None:
+        """Do without rules, and let that settle."""
+        self._kept = None
+        if self.system.in_force() is not None:
+            self.system.take_off()
+            self.system.measure(None, 0.0, max(self.pace.settle_s, 1.0))
+
+    def _doubt(self, kept: Kept) -> str:
+        """Look at kept rules for a while, and check them when it is time; why they are doubted, if so."""
+        rules, doubt = kept.choice.rule_set, ""
+        for _ in range(_LOOKS):
+            metrics = self.system.measure(rules, 0.0, self.pace.look_s)
+            doubt = kept.looks.doubt(metrics["throughput_mb_per_s"])
+            if not doubt and self.system.time_s - kept.checked_s >= self.pace.check_every_s:
+                doubt = self._check(kept)
+            if doubt:
+                break
+        return doubt
+
+    def _check(self, kept: Kept) -> str:
+        """An interval under the rules, and one without: why they are doubted, or nothing."""
+        rules, pace = kept.choice.rule_set, self.pace
+        try:
+            under = self.objective.score(self.system.measure(rules, 0.0, pace.measure_s))
+            self.system.take_off()
+            without = self.objective.score(self.system.measure(None, pace.settle_s, pace.measure_s))
+        except ExpressionError as error:
+            return error.message
+        doubt = kept.checks.doubt(without, under)
+        if not doubt:
+            self.system.try_out(rules)
+            self.system.keep()
+            self.system.measure(rules, 0.0, max(pace.settle_s, 1.0))
+        kept.checked_s = self.system.time_s
+        self._tell("checked", kept.choice)
+        return doubt
+
+    def _verify_again(self, choice: Choice, doubt: str) -> None:
+        """Do without rules at once; they are kept if they show their gain again, else others are tried."""
+        self._take_off()
+        self._tell("doubted", choice, reason=doubt)
+        if self._verified(choice, doubt):
+            self._known = self.system.observe(self.pace.observe_s)
+        else:
+            self.tried = {choice.rules}
+            self._find_rules()
 
     def _try_rules(self, features: dict[str, float]) -> None:
         """Try what is predicted to be best, and the next best where it disappoints."""
@@ -137,7 +238,7 @@ class RuleWatcher:
             self.tried.add(choice.rules)
         self._known = features
 
-    def _verified(self, choice: Choice) -> bool:
+    def _verified(self, choice: Choice, doubt: str = "") -> bool:
         """Try rules against the system as it is, in turns; keep them if they are shown to be better."""
         try:
             self._tell("deployed", choice)
@@ -154,7 +255,11 @@ class RuleWatcher:
                 self.system.keep()
         finally:
             self.system.back()  # nothing where they are kept
-        self._tell("verified" if shown.improved else "rolled-back", choice, shown)
+        if shown.improved:
+            self._kept = Kept(choice, Checks(self.objective.direction), checked_s=self.system.time_s)
+            self._tell("verified", choice, shown)
+        else:
+            self._tell("rolled-back", choice, shown, reason=doubt or shown.note)
         return shown.improved
 
     def _compared(self, choice: Choice, now: InTurns) -> None:
@@ -167,5 +272,6 @@ class RuleWatcher:
         choice: Choice | None = None,
         shown: InTurns | None = None,
         distance: float | None = None,
+        reason: str = "",
     ) -> None:
-        self.listener(WatchEvent(kind, self.system.time_s, choice, shown, distance))
+        self.listener(WatchEvent(kind, self.system.time_s, choice, shown, distance, reason))

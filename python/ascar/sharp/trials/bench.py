@@ -17,12 +17,14 @@ from ascar.rules import Observed, RuleSet
 from ascar.sharp.objectives import ALPHA_FAIRNESS, alpha_fairness
 from ascar.simulation import FIGURES, Cluster, with_rule_text
 from ascar.simulation.batch import cores
+from ascar.simulation.groups import Rates, client_rates, group_names, rates_of, shares_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from ascar.objective import Objective
     from ascar.rules import Rule
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.simulation import ClusterOutcome, Scenario
 
 FRESH = 1_000_000
@@ -33,6 +35,12 @@ _THREADS_MAX = 1024
 _LATENCIES = ("latency_ms_mean", "latency_ms_p50", "latency_ms_p90", "latency_ms_p99", "latency_ms_p999")
 METRICS = frozenset((*FIGURES, *_LATENCIES, "latency_ms_max", "tp", "stdev", "cv"))
 """What every run tells: figures of a simulated run, tp, stdev and cv of section 3.1.5."""
+SHARES: Mapping[str, str] = {
+    "group_share_min": "the least of what groups of threads get, as a share of what they get without rules",
+    "client_share_min": "the same of single clients",
+    "throughput_share": "the total throughput as a share of that without rules",
+}
+"""What a simulated run tells besides, by a run without rules on the same random numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +65,13 @@ class RuleRun:
         metrics: the metrics by name.
         readings: total throughput by tick, MB/s.
         rules: the rules with the controllers' counts; None without rules.
+        groups: what each group of the bench got: MB/s, or operations a second where it moves no data.
     """
 
     metrics: dict[str, float]
     readings: tuple[float, ...]
     rules: RuleSet | None
+    groups: tuple[float, ...] = ()
 
 
 class Bench(Protocol):
@@ -70,6 +80,11 @@ class Bench(Protocol):
     @property
     def identity(self) -> str:
         """Digest of all that results depend on, but for rules and repeat."""
+        ...
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups that share the system, for people."""
         ...
 
     def run(self, trials: Iterable[RuleTrial]) -> Generator[RuleRun]:
@@ -86,10 +101,11 @@ class SimulatedBench:
         threads: runs at a time; None: one a core. Results do not depend on it.
         also: further scenarios: a run is then one of each, metrics are the means over them, and readings
             those of the first. Rules that serve several loads, or sizes of a cluster, are found that way.
+        bounds: the bounds whose metrics the results must have.
 
     Raises:
-        InputError: the objective names a metric that no run has, the seed leaves none for repeats, or
-            `threads` is out of range.
+        InputError: the objective or a bound names a metric that no run has, the seed leaves none for repeats,
+            or `threads` is out of range.
     """
 
     def __init__(
@@ -98,27 +114,41 @@ class SimulatedBench:
         objective: Objective,
         threads: int | None = None,
         also: Sequence[Scenario] = (),
+        *,
+        bounds: Sequence[MetricBound] = (),
     ) -> None:
         self.scenario = scenario
         self.also = tuple(also)
-        self._names = objective.formula.names
+        named = {"--objective": objective.formula.names, "--constraint": [one.metric for one in bounds]}
+        self._names = tuple(dict.fromkeys(name for names in named.values() for name in names))
+        self._unruled: dict[tuple[int, int], Rates] = {}
         self._threads = cores() if threads is None else threads
         if not 1 <= self._threads <= _THREADS_MAX:
             raise InputError(f"threads = {self._threads}: must be from 1 to {_THREADS_MAX}")
         for one in self._scenarios:
             if one.seed > _SEED_MAX - 2 * FRESH:
                 raise InputError(f"seed = {one.seed}: must be at most {_SEED_MAX - 2 * FRESH} for a search")
-        for name in self._names:
-            if name not in METRICS and not ALPHA_FAIRNESS.fullmatch(name):
-                raise InputError(
-                    f"--objective names {name[:80]!r}; metrics are {', '.join(sorted(METRICS))}, and "
-                    "alpha_fairness_N, e.g. alpha_fairness_0p5"
-                )
+        known = {*METRICS, *SHARES}
+        for option, names in named.items():
+            for name in names:
+                if name not in known and not ALPHA_FAIRNESS.fullmatch(name):
+                    raise InputError(
+                        f"{option} names {name[:80]!r}; metrics are {', '.join(sorted(known))}, and "
+                        "alpha_fairness_N, e.g. alpha_fairness_0p5"
+                    )
 
     @property
     def identity(self) -> str:
         """Digest of the scenarios."""
         return hashlib.sha256("".join(one.to_json() for one in self._scenarios).encode()).hexdigest()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of threads of each scenario."""
+        if not self.also:
+            return group_names(self.scenario)
+        numbered = enumerate(self._scenarios, start=1)
+        return tuple(f"{name}, scenario {at}" for at, one in numbered for name in group_names(one))
 
     @property
     def _scenarios(self) -> tuple[Scenario, ...]:
@@ -148,27 +178,56 @@ class SimulatedBench:
 
     def _one(self, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
         results: list[RuleRun] = []
-        for scenario in self._scenarios:
-            result = self._result(scenario, trial, ended)
+        for number in range(len(self._scenarios)):
+            result = self._result(number, trial, ended)
             if result is None:
                 return None
             results.append(result)
         rules = [one.rules for one in results if one.rules is not None]
-        metrics = {name: fmean(one.metrics[name] for one in results) for name in results[0].metrics}
-        return RuleRun(metrics, results[0].readings, merged(rules) if rules else None)
+        metrics = {
+            name: (min if name.endswith("_share_min") else fmean)(one.metrics[name] for one in results)
+            for name in results[0].metrics
+        }
+        groups = tuple(rate for one in results for rate in one.groups)
+        return RuleRun(metrics, results[0].readings, merged(rules) if rules else None, groups)
 
-    def _result(self, own: Scenario, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
+    def _result(self, number: int, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
+        own = self._scenarios[number]
         seeded = msgspec.structs.replace(own, seed=own.seed + trial.repeat)
         scenario = seeded if trial.rules is None else with_rule_text(seeded, trial.rules.bare().text())
-        cluster = Cluster(scenario)
-        while not cluster.finished:
-            if ended.is_set():
+        outcome = _outcome(scenario, ended)
+        if outcome is None:
+            return None
+        metrics = metrics_of(outcome, self._names)
+        rates = rates_of(outcome)
+        if not SHARES.keys().isdisjoint(self._names):
+            key = (number, trial.repeat)
+            without = rates if trial.rules is None else self._without_rules(key, seeded, ended)
+            if without is None:
                 return None
-            cluster.advance()
-        outcome = cluster.outcome()
+            metrics |= shares_of(rates, without)
         used = [RuleSet.parse(text) for text in outcome.rules if text is not None]
         rules = None if trial.rules is None else merged(used) if used else trial.rules
-        return RuleRun(metrics_of(outcome, self._names), outcome.total_mb_per_s, rules)
+        return RuleRun(metrics, outcome.total_mb_per_s, rules, rates.groups)
+
+    def _without_rules(self, key: tuple[int, int], seeded: Scenario, ended: threading.Event) -> Rates | None:
+        """What shares are of: the run of the same random numbers without rules, made once."""
+        if key not in self._unruled:
+            outcome = _outcome(seeded, ended)
+            if outcome is None:
+                return None
+            self._unruled[key] = rates_of(outcome)
+        return self._unruled[key]
+
+
+def _outcome(scenario: Scenario, ended: threading.Event) -> ClusterOutcome | None:
+    """A run to its end; None where the bench was left meanwhile."""
+    cluster = Cluster(scenario)
+    while not cluster.finished:
+        if ended.is_set():
+            return None
+        cluster.advance()
+    return cluster.outcome()
 
 
 def _there(future: Future[RuleRun | None]) -> RuleRun:
@@ -188,10 +247,9 @@ def metrics_of(outcome: ClusterOutcome, names: Sequence[str] = ()) -> dict[str, 
     metrics |= {name: float(getattr(outcome.latency, name)) for name in (*_LATENCIES, "latency_ms_max")}
     tp, stdev = outcome.throughput_per_client_mb_per_s, outcome.stdev_pooled_mb_per_s
     metrics |= {"tp": tp, "stdev": stdev, "cv": stdev / tp if tp > 0 else 0.0}
-    shares = [sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s]
     for name in names:
         if found := ALPHA_FAIRNESS.fullmatch(name):
-            metrics[name] = alpha_fairness(shares, float(found[1].replace("p", ".")))
+            metrics[name] = alpha_fairness(client_rates(outcome), float(found[1].replace("p", ".")))
     return metrics
 
 

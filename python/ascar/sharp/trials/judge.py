@@ -11,6 +11,7 @@ from zlib import crc32
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
+from ascar.sharp.metric_bounds import excess_of, penalty
 from ascar.sharp.trials.bench import RuleTrial, merged
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.rules import RuleSet
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.trials.bench import Bench, RuleRun
     from ascar.sharp.trials.run_journal import Journal
 
@@ -148,6 +150,7 @@ class Judge:
         limits: the limits of the search.
         clock: seconds, monotonic.
         listener: told after every run.
+        bounds: the bounds that rules must keep.
         epoch: the present epoch of the search.
         round: the present round of the search.
         evaluations: runs that the search has asked for, remembered ones included.
@@ -164,6 +167,7 @@ class Judge:
     limits: SearchLimits = field(default_factory=SearchLimits)
     clock: Callable[[], float] = time.monotonic
     listener: Callable[[SearchProgress], None] = ignore
+    bounds: Sequence[MetricBound] = ()
     epoch: int = 0
     round: int = 0
     evaluations: int = 0
@@ -174,6 +178,7 @@ class Judge:
     shared: bool = True
     _begun_s: float = 0.0
     _before_s: float = 0.0
+    _scale: float = 0.0
 
     def __post_init__(self) -> None:
         """The clock runs from here, on top of what the journal says."""
@@ -230,12 +235,22 @@ class Judge:
         if self.best is None or judged.score > self.best.score:
             self.take_as_best(judged)
 
-    def value(self, result: RuleRun) -> float:
+    def score(self, result: RuleRun) -> float:
         """The score of a run, larger is better; minus infinity where the formula has no value there."""
         try:
             return self.objective.sign * self.objective.score(result.metrics)
         except ExpressionError:
             return -math.inf
+
+    def value(self, result: RuleRun) -> float:
+        """What the search goes by: the score, and far less where the run breaks a bound, the less the more.
+
+        A run that breaks one is worth less than any that keeps all, by the size of the first score at least.
+        """
+        score = self.score(result)
+        if not self._scale and math.isfinite(score):
+            self._scale = abs(score)
+        return score - penalty(score, self._scale, excess_of(self.bounds, result.metrics))
 
     def _trial(self, rules: RuleSet, repeat: int) -> RuleTrial:
         if self.shared:

@@ -18,11 +18,12 @@ from ascar.rules import RuleSet
 from ascar.sharp.trials.bench import RuleRun, RuleTrial
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from ascar.objective import Objective
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.plan import SearchPlan
     from ascar.sharp.trials.bench import Bench
 
@@ -39,7 +40,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         ascar: version of the program.
         system: identity of the bench.
-        objective: the objective in full.
+        objective: the objective in full, with the bounds that rules must keep.
         schedule: the schedule of the search, with the parts that it does without.
         start: text of the rule sets that it begins with.
     """
@@ -51,9 +52,12 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: str
 
     @classmethod
-    def of(cls, bench: Bench, objective: Objective, plan: SearchPlan) -> About:
+    def of(
+        cls, bench: Bench, objective: Objective, plan: SearchPlan, bounds: Sequence[MetricBound] = ()
+    ) -> About:
         """Of this search."""
-        return cls(__version__, bench.identity, objective.text, plan.name, _texts(plan))
+        wanted = ", ".join((objective.text, *map(str, bounds)))
+        return cls(__version__, bench.identity, wanted, plan.name, _texts(plan))
 
 
 class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,6 +78,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     readings: tuple[float, ...]
     observed: str | None
     elapsed_s: float
+    groups: tuple[float, ...] = ()
 
 
 class Journal:
@@ -148,7 +153,9 @@ class Journal:
         """
         rules, repeat = _key(trial)
         observed = None if result.rules is None else result.rules.text()
-        self._write(_Entry(rules, repeat, result.metrics, result.readings, observed, elapsed_s))
+        self._write(
+            _Entry(rules, repeat, result.metrics, result.readings, observed, elapsed_s, result.groups)
+        )
         self._known[rules, repeat] = result
         self.elapsed_s = elapsed_s
 
@@ -206,7 +213,7 @@ class Journal:
             raise self._damaged(number, str(error)) from None
         except InputError as error:
             raise self._damaged(number, error.message) from None
-        self._known[entry.rules, entry.repeat] = RuleRun(entry.metrics, entry.readings, rules)
+        self._known[entry.rules, entry.repeat] = RuleRun(entry.metrics, entry.readings, rules, entry.groups)
         self.elapsed_s = max(self.elapsed_s, entry.elapsed_s)
 
     def _write(self, record: msgspec.Struct) -> None:

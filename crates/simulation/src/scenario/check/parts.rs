@@ -32,7 +32,28 @@ pub(super) fn check_control(key: &str, control: &Control) -> Checked {
             "a rule set is needed with controller = \"rules\", and allowed with that only",
         );
     }
+    check_rivals(key, control)?;
     check_extensions(key, control)
+}
+
+fn check_rivals(key: &str, control: &Control) -> Checked {
+    let own = &control.rivals;
+    each_within(
+        &format!("{key}.rivals"),
+        &[
+            ("latency_ms_max", own.latency_ms_max, (0.001, 1e6)),
+            ("aimd_decrease", own.aimd_decrease, (0.01, 0.99)),
+            ("cubic_decrease", own.cubic_decrease, (0.01, 0.99)),
+            ("cubic_growth", own.cubic_growth, (1e-6, 1e6)),
+            ("vegas_alpha", own.vegas_alpha, (0.0, 1e4)),
+            ("vegas_beta", own.vegas_beta, (own.vegas_alpha, 1e4)),
+            ("copa_delta", own.copa_delta, (1e-4, 1e4)),
+            ("gradient2_queue", own.gradient2_queue, (0.0, 1e4)),
+            ("gradient2_smoothing", own.gradient2_smoothing, (1e-3, 1.0)),
+            ("bbr_window_gain", own.bbr_window_gain, (0.1, 100.0)),
+            ("bbr_probe_gain", own.bbr_probe_gain, (1.0, 1.99)),
+        ],
+    )
 }
 
 fn check_extensions(key: &str, control: &Control) -> Checked {
