@@ -32,7 +32,6 @@ from ascar.sharp.schedules.economy import SWEPT
 from ascar.sharp.schedules.racing import Field, limit, race
 from ascar.sharp.schedules.scouting import Scout, usual_window
 from ascar.sharp.trials.bench import RuleTrial
-from ascar.sharp.trials.judge import Judged
 
 MEANS = (60_000, 70_000, 500)
 
@@ -219,7 +218,7 @@ def test_runs_of_the_whole_count_for_its_halves(judging, tmp_path):
     judge = judging(Landscape(), tmp_path / "journal")
     field = Field(judge)
     (best,) = field.run([FIRST], 3)
-    halves = Judged(SWEPT[0], best.results, best.scores)
+    halves = replace(best, rules=SWEPT[0])
     assert field.adopt(halves) is halves
     before = judge.evaluations
     assert field.run([SWEPT[0]], 3) == [halves]

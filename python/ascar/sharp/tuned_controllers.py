@@ -11,7 +11,7 @@ from ascar.errors import ExpressionError, InputError
 from ascar.optimizers import Evaluation, open_optimizer
 from ascar.results.trial import TrialState
 from ascar.sharp.metric_bounds import excess_of, penalty
-from ascar.sharp.trials.bench import metrics_of
+from ascar.sharp.trials.bench import combined, metrics_of
 from ascar.simulation import run_many, seeded
 from ascar.simulation.controlled import with_control, with_controller
 from ascar.simulation.groups import rates_of, shares_of
@@ -103,7 +103,7 @@ def tune_controller(
         outcomes = run_many(
             _seeded([under_settings(one, controller, settings) for one in scenarios]), threads=threads
         )
-        loss = -fmean(worth.of(outcome, at) for at, outcome in enumerate(outcomes))
+        loss = -worth.of(outcomes)
         made += each
         told(made)
         if not math.isfinite(loss):
@@ -129,15 +129,21 @@ class _Worth:
     bounds: Sequence[MetricBound]
     without: Sequence[ClusterOutcome]
 
-    def of(self, outcome: ClusterOutcome, seed: int) -> float:
-        """The score of a run, less what it breaks of the bounds."""
-        own, other = outcome, self.without[seed]
-        metrics, before = (
-            metrics_of(one, self.objective.formula.names) | shares_of(rates_of(one), rates_of(other))
-            for one in (own, other)
-        )
+    def of(self, outcomes: Sequence[ClusterOutcome]) -> float:
+        """The mean over seeds of the score of all scenarios together, less what it breaks of the bounds."""
+        return fmean(self._of_seed(outcomes, seed) for seed in range(SEEDS))
+
+    def _of_seed(self, outcomes: Sequence[ClusterOutcome], seed: int) -> float:
+        metrics, before = self._metrics(outcomes, seed), self._metrics(self.without, seed)
         score, scale = self._score(metrics), abs(self._score(before))
         return score - penalty(score, scale, excess_of(self.bounds, metrics))
+
+    def _metrics(self, outcomes: Sequence[ClusterOutcome], seed: int) -> dict[str, float]:
+        names = self.objective.formula.names
+        pairs = zip(outcomes[seed::SEEDS], self.without[seed::SEEDS], strict=True)
+        return combined(
+            [metrics_of(one, names) | shares_of(rates_of(one), rates_of(other)) for one, other in pairs]
+        )
 
     def _score(self, metrics: Mapping[str, float]) -> float:
         try:

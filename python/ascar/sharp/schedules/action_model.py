@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import product
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ _TAU_SCALE_US = 100_000
 _WINDOWS_LOG2 = 6.0
 _NEAR = (0.8, 0.9, 1.0, 1.1, 1.25)
 _WORST = 4.0  # standard deviations below the middle: a bad action is no place to look into
+_BROKEN, _BROKEN_MORE = 0.5, 10.0  # of an action that breaks a bound, and for each 100% of its limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +140,10 @@ def _observed(
 ) -> tuple[ModelObservations, float]:
     """What is known of actions as standardised losses, and the unit of these."""
     differences = [
-        np.array([a - b for a, b in zip(one.scores, reference.scores, strict=False)], np.float64)
+        np.array([a - b for a, b in zip(one.plain, reference.plain, strict=False)], np.float64)
         for one in tried.values()
     ]
+    broken = np.array([fmean(one.excesses) for one in tried.values()])
     means = np.array([float(values.mean()) for values in differences])
     finite = means[np.isfinite(means)]
     middle = float(np.median(finite)) if len(finite) else 0.0
@@ -149,6 +152,8 @@ def _observed(
     losses = np.where(
         np.isfinite(means), -(np.where(np.isfinite(means), means, 0.0) - middle) / scale, _WORST
     )
+    # What a race takes off is so much that the model would see nothing else.
+    losses += np.where(broken > 0, _BROKEN + _BROKEN_MORE * broken, 0.0)
     scatter = [
         float(((values - values.mean()) ** 2).sum()) / scale**2 if np.isfinite(values).all() else 0.0
         for values in differences

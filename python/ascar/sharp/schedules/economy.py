@@ -6,6 +6,7 @@ rule along one indicator at a time, and judges by races on common random numbers
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,11 @@ from ascar.sharp.schedules.candidates import candidates
 from ascar.sharp.schedules.racing import Field, race
 from ascar.sharp.schedules.scouting import Scout, usual_window
 from ascar.sharp.schedules.splitting import split
-from ascar.sharp.trials.judge import RUNS, Judged
+from ascar.sharp.trials.judge import RUNS
 
 if TYPE_CHECKING:
     from ascar.sharp.plan import SearchPlan
-    from ascar.sharp.trials.judge import Judge
+    from ascar.sharp.trials.judge import Judge, Judged
 
 _WINDOWS = ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0), (32, 0), (64, 0))
 _PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last two by their gap alone
@@ -125,7 +126,7 @@ def _refined(field: Field, plan: SearchPlan, scout: Scout, best: Judged) -> Judg
     cut = scout.cut(best)
     if cut is None:
         return None
-    parts = field.adopt(Judged(cut.rules, best.results, best.scores))
+    parts = field.adopt(replace(best, rules=cut.rules))
     found = parts
     for at in cut.parts:
         found = _improved(field, plan, found, at)

@@ -42,7 +42,7 @@ class Field:
     def run(self, several: Sequence[RuleSet], runs: int = 1) -> list[Judged]:
         """Each with at least so many runs; those of several are made at once."""
         wanted = [one.bare() for one in several]
-        asked = [self._known.get(rules, Judged(rules, (), ())) for rules in dict.fromkeys(wanted)]
+        asked = [self._known.get(rules, Judged.not_run(rules)) for rules in dict.fromkeys(wanted)]
         self._known |= {one.rules: one for one in self.judge.extended(asked, runs)}
         return [self._known[rules] for rules in wanted]
 
@@ -84,7 +84,7 @@ class Field:
                 freedom += len(differences) - 1
         if freedom:
             return math.sqrt(squares / freedom)
-        scores = [score for score in reference.scores if math.isfinite(score)]
+        scores = [score for score in reference.plain if math.isfinite(score)]
         middle = fmean(scores) if scores else 0.0
         own = sum((score - middle) ** 2 for score in scores) / max(len(scores) - 1, 1)
         return math.sqrt(2 * own)
@@ -145,5 +145,6 @@ def _common(one: Judged, other: Judged) -> int:
 
 
 def _differences(one: Judged, other: Judged) -> list[float]:
-    both = zip(one.scores, other.scores, strict=False)
+    # Of plain scores: whether a run breaks a bound is no noise.
+    both = zip(one.plain, other.plain, strict=False)
     return [a - b for a, b in both if math.isfinite(a) and math.isfinite(b)]

@@ -184,10 +184,7 @@ class SimulatedBench:
                 return None
             results.append(result)
         rules = [one.rules for one in results if one.rules is not None]
-        metrics = {
-            name: (min if name.endswith("_share_min") else fmean)(one.metrics[name] for one in results)
-            for name in results[0].metrics
-        }
+        metrics = combined([one.metrics for one in results])
         groups = tuple(rate for one in results for rate in one.groups)
         return RuleRun(metrics, results[0].readings, merged(rules) if rules else None, groups)
 
@@ -251,6 +248,13 @@ def metrics_of(outcome: ClusterOutcome, names: Sequence[str] = ()) -> dict[str, 
         if found := ALPHA_FAIRNESS.fullmatch(name):
             metrics[name] = alpha_fairness(client_rates(outcome), float(found[1].replace("p", ".")))
     return metrics
+
+
+def combined(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The metrics of one run of several scenarios: means over them, of the least shares the least."""
+    return {
+        name: (min if name.endswith("_share_min") else fmean)(one[name] for one in runs) for name in runs[0]
+    }
 
 
 def merged(rule_sets: Sequence[RuleSet]) -> RuleSet:

@@ -69,12 +69,22 @@ class Judged:
     Attributes:
         rules: the rules without statistics.
         results: a run each, repeat 0 first.
-        scores: larger is better, whichever way the objective points; minus infinity where it has no value.
+        scores: larger is better, whichever way the objective points; minus infinity where it has no value,
+            and far less where the run breaks a bound.
+        plain: the same without what broken bounds take off.
+        excesses: by how much each run breaks bounds, as shares of the limits.
     """
 
     rules: RuleSet
     results: tuple[RuleRun, ...]
     scores: tuple[float, ...]
+    plain: tuple[float, ...]
+    excesses: tuple[float, ...]
+
+    @classmethod
+    def not_run(cls, rules: RuleSet) -> Judged:
+        """A rule set before its first run."""
+        return cls(rules, (), (), (), ())
 
     @property
     def score(self) -> float:
@@ -198,13 +208,13 @@ class Judge:
         trials = [RuleTrial(rules.bare()) for rules in rule_sets]
         for trial, result in zip(trials, self._results(trials, keep=RUNS - 1), strict=True):
             assert trial.rules is not None, "a candidate has rules"
-            self.seen.append(Judged(trial.rules, (result,), (self.value(result),)))
+            self.seen.append(self._judged(trial.rules, (result,)))
             self._tell(len(self.seen), len(trials))
 
     def measured(self, rules: RuleSet, runs: int = RUNS) -> Judged:
         """Run one until it has so many runs."""
         self.seen = []
-        return self.again(Judged(rules.bare(), (), ()), runs)
+        return self.again(Judged.not_run(rules.bare()), runs)
 
     def again(self, judged: Judged, runs: int) -> Judged:
         """Run one that was run before until it has so many runs."""
@@ -220,7 +230,7 @@ class Judge:
         found: list[Judged] = []
         for one, own in zip(several, trials, strict=True):
             results = (*one.results, *(next(made) for _ in own))
-            found.append(Judged(one.rules, results, tuple(self.value(result) for result in results)))
+            found.append(self._judged(one.rules, results))
             self._tell(len(found), len(several))
         return found
 
@@ -251,6 +261,15 @@ class Judge:
         if not self._scale and math.isfinite(score):
             self._scale = abs(score)
         return score - penalty(score, self._scale, excess_of(self.bounds, result.metrics))
+
+    def _judged(self, rules: RuleSet, results: tuple[RuleRun, ...]) -> Judged:
+        return Judged(
+            rules,
+            results,
+            scores=tuple(map(self.value, results)),
+            plain=tuple(map(self.score, results)),
+            excesses=tuple(excess_of(self.bounds, one.metrics) for one in results),
+        )
 
     def _trial(self, rules: RuleSet, repeat: int) -> RuleTrial:
         if self.shared:
