@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
@@ -26,17 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import msgspec
 import numpy as np
 
-from ascar.sharp import (
-    About,
-    Journal,
-    Judge,
-    RuleSet,
-    SearchLimits,
-    SearchPlan,
-    SimulatedBench,
-    objective_of,
-    search,
-)
+from ascar.sharp import objective_of
 from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.tuned_controllers import STATIC, TUNABLE, tune_controller, under_settings
 from ascar.simulation import run_many, seeded, with_control, with_rule_text
@@ -52,8 +40,8 @@ if TYPE_CHECKING:
     from ascar.simulation import Scenario
 
 SHARE = objective_of("maximize throughput_share")
-RUNS = 20_000
-"""Simulated runs that each method may take for its training: as many as the search for rules."""
+RUNS, TUNING_RUNS = 20_000, 5_000
+"""Simulated runs that the search for rules may take, and the tuning of each controller."""
 SEEDS = 4
 WINDOWS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 TAUS_US = (0.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 70_000.0)
@@ -90,27 +78,14 @@ def main() -> None:
 
 def _searched() -> dict[str, Any]:
     """Rules over the training scenarios."""
-    scenarios, bounds, plan = [one.scenario for one in TRAINING], bounds_of(None), SearchPlan()
-    bench = SimulatedBench(scenarios[0], SHARE, None, scenarios[1:], bounds=bounds)
-    about = About.of(bench, SHARE, plan, bounds)
-    with (
-        tempfile.TemporaryDirectory(prefix="ascar-family-") as folder,
-        Journal(Path(folder, "journal"), about) as journal,
-    ):
-        judge = Judge(bench, SHARE, journal, SearchLimits(RUNS // len(scenarios)), bounds=bounds)
-        found = search(judge, plan)
-    assert found.best is not None, "at least the first rule set was run"
-    return {
-        "rules": found.best.rules.text(),
-        "share": found.best.score,
-        "runs": judge.evaluations * len(scenarios),
-        "stopped": found.stopped,
-    }
+    scenarios = [one.scenario for one in TRAINING]
+    rules, runs, stopped = rows.bound(scenarios, SHARE, RUNS // len(scenarios))
+    return {"rules": rules, "runs": runs, "stopped": stopped}
 
 
 def _tuned(name: str) -> dict[str, Any]:
     scenarios = [one.scenario for one in TRAINING]
-    found = tune_controller(scenarios, name, SHARE, RUNS // 4, bounds=bounds_of(None))
+    found = tune_controller(scenarios, name, SHARE, TUNING_RUNS, bounds=bounds_of(None))
     return {"settings": dict(found.settings), "runs": found.runs}
 
 
@@ -118,7 +93,7 @@ def _methods(trained: dict[str, Any]) -> dict[str, Callable[[Scenario], Scenario
     """How each method controls a scenario that it does not know."""
     methods: dict[str, Callable[[Scenario], Scenario]] = {}
     if RULES in trained:
-        text = RuleSet.parse(trained[RULES]["rules"]).text()
+        text = trained[RULES]["rules"]
         methods[RULES] = lambda scenario: with_rule_text(scenario, text)
     for name in (STATIC, *TUNABLE):
         if f"tuned {name}" in trained:

@@ -1,12 +1,17 @@
-"""Rules made by machine against other congestion control, each the same everywhere, on Table 3.4's workloads.
+"""Rules, the best static setting, and published controllers, each tuned, on Table 3.4's workloads.
 
-    python -m benchmarks.sharp_rivals --budget 5min
+    python -m benchmarks.sharp_rivals --budget 30min
+    python -m benchmarks.sharp_rivals --only '^random-write@linux-6'
 
-The contest of `ascar sharp contest` over all workloads: each under the rule set that comes with ascar for it
-(none where none was found to be better than the scenario as it is), and under AIMD, Vegas, Gradient2, Envoy's
-gradient controller, Copa and IOPathTune, run by run on the same 40 seeds, which no search has seen. Two
-scores: total throughput (BTIO: its own speed), and eq. 3.1 with alpha = 1 (BTIO, for which it has no meaning,
-left out).
+For each workload, with both elevators that servers can have: rules are searched as `ascar sharp search`
+does, with the bound that no group of threads gets less than 90% of what it gets without them. AIMD, CUBIC,
+BBR (first and third version), Vegas, Gradient2 and Copa run as published, and with settings that ascar's
+optimizer found with 200 runs under the same bound; so does a static window and gap. All then run on the
+same 20 seeds, which nothing was chosen by.
+
+Tables: total throughput (BTIO: its own speed) as the gain over the scenario as it is, with 99% intervals;
+then what the rules change besides: deviation, 99th percentile of the response time (from being asked for),
+Jain's index, the group that loses most.
 """
 
 from __future__ import annotations
@@ -14,91 +19,164 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ascar.sharp.contest import CONTROLLERS, shipped_rules, under_controller
+from ascar.pilot.turns import Gain
+from ascar.render import estimate
+from ascar.sharp import objective_of
+from ascar.sharp.contest import under_controller
+from ascar.sharp.metric_bounds import bounds_of
+from ascar.sharp.tuned_controllers import STATIC, TUNABLE, tune_controller, under_settings
+from ascar.simulation import with_storage
+from ascar.simulation.groups import group_rates
 
 from . import sharp_rows as rows
-from .harness import Benchmark, Piece, gain, signed, table
+from .harness import Benchmark, Piece, table
 
 if TYPE_CHECKING:
-    from ascar.sharp import RuleSet
     from ascar.simulation import Scenario
 
-RUNS = 40
-WORSE_MAX = -0.03
+STORAGE = ("thesis-2014", "linux-6")
+RUNS = 20
+TUNING_RUNS, SEARCH_RUNS = 200, 1_000
+LEVEL = 0.01
+FIGURES = ("stdev_mb_per_s", "latency_ms_p99", "jain_index")
 
 
 def main() -> None:
-    """Run, compare, print."""
-    benchmark = Benchmark.from_arguments(str(__doc__), "5min")
+    """Search, tune, run, print."""
+    benchmark = Benchmark.from_arguments(str(__doc__), "30min")
     benchmark.build = rows.behaviour()
-    pieces = [
-        Piece(f"{row.name} {who}", lambda r=row, w=who: _runs(r, w), _build(benchmark.build, row, who))
-        for row in rows.ROWS
-        for who in ("rules", "even", "none", *CONTROLLERS)
-    ]
-    found = benchmark.run(pieces)
-    for ours, figure, title in (("rules", "total", "Total throughput"), ("even", "even", "tp - stdev")):
-        print(f"\n{title}: gain of the rules over each (95%)\n")
-        _print(found, ours, figure)
+    cases = [(row, storage) for storage in STORAGE for row in rows.ROWS]
+    found = benchmark.run(
+        [
+            piece
+            for row, storage in cases
+            for piece in (
+                Piece(_key(row, storage, "search"), lambda r=row, s=storage: _searched(r, s)),
+                *(
+                    Piece(
+                        _key(row, storage, f"tune {name}"), lambda r=row, s=storage, n=name: _tuned(r, s, n)
+                    )
+                    for name in (STATIC, *TUNABLE)
+                ),
+            )
+        ]
+    )
+    found |= benchmark.run(
+        [
+            Piece(
+                _key(row, storage, f"runs {who}"),
+                lambda scenario=scenario, figure=row.figure: _runs(scenario, figure),
+                f"{benchmark.build} {hashlib.sha256(scenario.to_json().encode()).hexdigest()[:12]}",
+            )
+            for row, storage in cases
+            for who, scenario in _contenders(row, storage, found).items()
+        ]
+    )
+    for storage in STORAGE:
+        print(f"\nElevator {storage}: gain over the scenario as it is (99%)\n")
+        _print_gains(found, storage)
+        print("\nWhat the rules change besides (99%)\n")
+        _print_effects(found, storage)
 
 
-def _runs(row: rows.Row, who: str) -> dict[str, Any]:
-    outcomes = rows.measured(_scenario(row, who), RUNS)
-    figures = {"total": rows.pairs(outcomes, row.figure), "even": rows.pairs(outcomes, "even")}
-    return {"figures": figures}
+def _key(row: rows.Row, storage: str, what: str) -> str:
+    return f"{row.name}@{storage} {what}"
 
 
-def _build(build: str, row: rows.Row, who: str) -> str:
-    """Results of other rules are not used."""
-    rules = _rules(row, who)
-    return build if rules is None else f"{build} {hashlib.sha256(rules.text().encode()).hexdigest()[:8]}"
+def _searched(row: rows.Row, storage: str) -> dict[str, Any]:
+    scenario = with_storage(row.scenario, storage)
+    rules, runs, stopped = rows.bound([scenario], objective_of(row.most), SEARCH_RUNS)
+    return {"rules": rules, "runs": runs, "stopped": stopped}
 
 
-def _rules(row: rows.Row, who: str) -> RuleSet | None:
-    return shipped_rules(row.name, even=who == "even") if who in ("rules", "even") else None
+def _tuned(row: rows.Row, storage: str, name: str) -> dict[str, Any]:
+    scenario = with_storage(row.scenario, storage)
+    found = tune_controller([scenario], name, objective_of(row.most), TUNING_RUNS, bounds=bounds_of(None))
+    return {"settings": dict(found.settings), "runs": found.runs}
 
 
-def _scenario(row: rows.Row, who: str) -> Scenario:
-    if who in CONTROLLERS:
-        return under_controller(row.scenario, who)
-    rules = _rules(row, who)
-    return row.scenario if rules is None else rows.under(row.scenario, rules.text())
+def _contenders(row: rows.Row, storage: str, found: dict[str, Any]) -> dict[str, Scenario]:
+    """Who takes part, as far as it is known."""
+    scenario = with_storage(row.scenario, storage)
+    all_of_them = {"as it is": scenario} | {name: under_controller(scenario, name) for name in TUNABLE}
+    rules = found.get(_key(row, storage, "search"))
+    if rules is not None:
+        all_of_them["rules"] = rows.under(scenario, rules["rules"])
+    for name in (STATIC, *TUNABLE):
+        tuned = found.get(_key(row, storage, f"tune {name}"))
+        if tuned is not None:
+            all_of_them[f"{name}, tuned"] = under_settings(scenario, name, tuned["settings"])
+    return all_of_them
 
 
-def _print(found: dict[str, Any], ours: str, figure: str) -> None:
+def _runs(scenario: Scenario, figure: str) -> dict[str, Any]:
+    outcomes = rows.measured(scenario, RUNS)
+    figures = {name: [one.figure(name) for one in outcomes] for name in (figure, *FIGURES)}
+    return {"figures": figures, "groups": [group_rates(one) for one in outcomes]}
+
+
+def _gain(found: dict[str, Any], row: rows.Row, storage: str, who: str) -> Gain | None:
+    own, before = (found.get(_key(row, storage, f"runs {one}")) for one in (who, "as it is"))
+    if own is None or before is None:
+        return None
+    return Gain.of(before["figures"][row.figure], own["figures"][row.figure], "maximize", LEVEL)
+
+
+def _print_gains(found: dict[str, Any], storage: str) -> None:
     lines: list[list[str]] = []
-    ahead = behind = even = 0
-    worst = np.inf
     for row in rows.ROWS:
-        if figure == "even" and row.figure != rows.TOTAL:
+        gains = {who: _gain(found, row, storage, who) for who in _contenders(row, storage, found)}
+        known = {
+            who: gain for who, gain in gains.items() if gain is not None and gain.gain_relative is not None
+        }
+        if "rules" not in known or f"{STATIC}, tuned" not in known:
             continue
-        keys = [f"{row.name} {who}" for who in (ours, "none", *CONTROLLERS)]
-        if not all(key in found for key in keys):
-            continue
-        own, none, *theirs = (found[key]["figures"][figure] for key in keys)
-        gains = [gain(own, other) for other in theirs]
-        best = min(gains)
-        worst = min(worst, best[0])
-        verdict = "ahead of all" if best[1] > 0 else "behind one" if best[2] < 0 else "level with the best"
-        ahead, behind, even = (
-            ahead + (best[1] > 0),
-            behind + (best[2] < 0),
-            even + (best[1] <= 0 <= best[2]),
+        plain = max((name for name in TUNABLE if name in known), key=lambda name: known[name].estimate)
+        tuned = max(
+            (f"{name}, tuned" for name in TUNABLE if f"{name}, tuned" in known),
+            key=lambda name: known[name].estimate,
         )
+        static, rules = known[f"{STATIC}, tuned"], known["rules"]
+        runs = found[_key(row, storage, "search")]["runs"]
         lines.append(
             [
                 row.name,
-                f"{np.mean(own):.1f}",
-                signed(gain(own, none)),
-                *(signed(one) for one in gains),
-                verdict,
+                _shown(static),
+                f"{_shown(rules)}, {runs} runs",
+                f"{plain} {_shown(known[plain])}",
+                f"{tuned.partition(',')[0]} {_shown(known[tuned])}",
+                f"{rules.estimate / static.estimate:.2f}" if static.estimate >= 0.1 else "",
             ]
         )
-    table(["workload", "rules", "window 8", *CONTROLLERS, ""], lines)
-    print(f"\nahead of all rivals on {ahead}, level with the best on {even}, behind on {behind}; ", end="")
-    print(f"against the best rival of a workload at worst {worst:+.1%}")
+    heads = [
+        "workload",
+        "best static",
+        "rules",
+        "best rival as published",
+        "best rival tuned",
+        "rules over static",
+    ]
+    table(heads, lines)
+
+
+def _print_effects(found: dict[str, Any], storage: str) -> None:
+    lines: list[list[str]] = []
+    for row in rows.ROWS:
+        own, before = (found.get(_key(row, storage, f"runs {one}")) for one in ("rules", "as it is"))
+        if own is None or before is None:
+            continue
+        cells = [
+            _shown(Gain.of(before["figures"][name], own["figures"][name], "maximize", LEVEL))
+            for name in FIGURES
+        ]
+        groups = zip(zip(*before["groups"], strict=True), zip(*own["groups"], strict=True), strict=True)
+        changes = [Gain.of(without, under, "maximize", LEVEL) for without, under in groups]
+        lines.append([row.name, *cells, _shown(min(changes, key=lambda one: one.estimate))])
+    table(["workload", "deviation", "p99 from ask", "Jain's index", "group that loses most"], lines)
+
+
+def _shown(gain: Gain) -> str:
+    return estimate(gain.gain_relative, gain.gain_low, gain.gain_high)
 
 
 if __name__ == "__main__":

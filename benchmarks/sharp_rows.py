@@ -27,6 +27,7 @@ from ascar.sharp import (
     rehearsed,
     search,
 )
+from ascar.sharp.metric_bounds import bounds_of
 from ascar.simulation import preset, with_control, with_rule_text
 from ascar.simulation.batch import run_many
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from ascar.objective import Objective
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.simulation import ClusterOutcome, Scenario
 
 FRESH = 5_000_000
@@ -148,15 +150,30 @@ def seeded(scenario: Scenario, number: int) -> Scenario:
     return msgspec.structs.replace(scenario, seed=_SEEDS_APART * (1 + number))
 
 
+def bound(scenarios: Sequence[Scenario], objective: Objective, evaluations: int) -> tuple[str, int, str]:
+    """A search over scenarios that keeps the usual bounds: its rules (text), the runs of all, its end."""
+    own, *others = scenarios
+    bounds = bounds_of(None)
+    bench = SimulatedBench(own, objective, None, others, bounds=bounds)
+    with _judging(bench, objective, SearchPlan(), evaluations, bounds) as (judge, _):
+        found = search(judge, SearchPlan())
+    assert found.best is not None, "at least the first rule set was run"
+    return found.best.rules.text(), judge.evaluations * len(scenarios), found.stopped
+
+
 @contextmanager
 def _judging(
-    bench: SimulatedBench, wanted: Objective, plan: SearchPlan, evaluations: int
+    bench: SimulatedBench,
+    wanted: Objective,
+    plan: SearchPlan,
+    evaluations: int,
+    bounds: Sequence[MetricBound] = (),
 ) -> Generator[tuple[Judge, Path]]:
     memory = Path("/dev/shm")  # a simulated run is shorter than a disk's flush
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         path = Path(folder) / "journal"
-        with Journal(path, About.of(bench, wanted, plan)) as journal:
-            yield Judge(bench, wanted, journal, SearchLimits(evaluations)), path
+        with Journal(path, About.of(bench, wanted, plan, bounds)) as journal:
+            yield Judge(bench, wanted, journal, SearchLimits(evaluations), bounds=bounds), path
 
 
 def behaviour() -> str:
