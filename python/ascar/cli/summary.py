@@ -37,7 +37,7 @@ def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:
     console.print(f"  {outcome.verdict.note}", style="dim", soft_wrap=True, markup=False)
     if more := prospect(outcome.verdict):
         console.print(f"  {more}", soft_wrap=True, markup=False)
-    for line in _evidence(outcome, objective.unit):
+    for line in (*_evidence(outcome, objective.unit), *_loop(outcome, run)):
         console.print(f"  {line}", soft_wrap=True, markup=False)
     print_gains(console, outcome)
     luckier = _luckier(outcome, run)
@@ -149,6 +149,16 @@ def _evidence(outcome: Outcome, unit: str) -> Iterator[str]:
         yield f"default {score(outcome.default, unit)}"
     if best is not None:
         yield f"best    {score(best, unit)} (trial {best.number}; the best of many looks better than it is)"
+
+
+def _loop(outcome: Outcome, run: Run) -> Iterator[str]:
+    """What is to be known of the percentiles that the study goes by."""
+    from ascar.workloads.open_loop import closed_loop_note
+
+    workload = outcome.machine.get("workload")
+    names = [name for one in run.objectives for name in one.formula.names]
+    if isinstance(workload, dict) and (note := closed_loop_note(workload, names)):
+        yield note
 
 
 def _mean(scores: Sequence[float], level: float, unit: str) -> str:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random"]
+Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random", "near-default"]
 
+_KEPT_SHARE = 0.5
 # Latin hypercubes that a maximin one is chosen among.
 _HYPERCUBES = 20
 
@@ -34,7 +35,9 @@ def initial(
         n: the number of configurations wanted; fewer come back where the space is small.
         method: "random", each configuration as likely as any other; "latin-hypercube"; "maximin", of several
             Latin hypercubes the one whose two nearest configurations are farthest apart; "sobol" or "halton",
-            a scrambled low-discrepancy sequence over the valid configurations.
+            a scrambled low-discrepancy sequence over the valid configurations; "near-default": a Latin
+            hypercube of which each configuration keeps each value of the first start configuration, or of the
+            default, with a probability of one half.
         start: defaults and known good configurations.
     """
     wanted = max(0, n - len(start))
@@ -45,9 +48,24 @@ def initial(
             drawn = space.latin_hypercube(rng, wanted) if wanted else []
         case "maximin":
             drawn = _maximin(space, rng, wanted, start)
+        case "near-default":
+            drawn = _near(space, rng, wanted, start[0] if start else space.default()) if wanted else []
         case "sobol" | "halton":
             drawn = space.sequence(rng, wanted, method) if wanted else []
     return list(dict.fromkeys((*start, *drawn)))
+
+
+def _near(space: Space, rng: np.random.Generator, n: int, centre: Configuration) -> list[Configuration]:
+    """A Latin hypercube, half of it given up for a configuration that works.
+
+    With many parameters nearly every configuration of a design has one of the values that spoil everything,
+    so that a short search learns little but that. Here each such value is met in half of the design only.
+    """
+    found: list[Configuration] = []
+    for one in space.latin_hypercube(rng, n):
+        kept = {name: value for name, value in centre.items() if rng.random() < _KEPT_SHARE}
+        found.append(space.nearest({**one, **kept}))
+    return found
 
 
 def _maximin(

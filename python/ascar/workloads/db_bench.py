@@ -125,6 +125,7 @@ class DbBench:
             "program": "db_bench",
             "version": self._programs.version,
             **{name: getattr(given, name) for name in names},
+            "loop": "closed",
             "dataset_bytes": given.keys * (given.key_bytes + given.value_bytes),
         }
 

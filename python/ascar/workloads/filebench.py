@@ -16,6 +16,7 @@ from ascar.results.measurement import Readings
 from ascar.small_file import SmallFile
 from ascar.study import convert, duration
 from ascar.workloads.filebench_report import Description, Lines, metric_names, series_of, whole_run
+from ascar.workloads.open_loop import loop_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +87,8 @@ class Filebench:
             "wml": self.description.wml if self.options.wml else None,
             "scale": self.options.scale,
             "threads": self.description.threads,
-            **({} if self.options.rate_per_s is None else {"rate_per_s": self.options.rate_per_s}),
+            "rate_per_s": self.options.rate_per_s,
+            "loop": loop_of(self.options.rate_per_s),
             "seed": self.options.seed,
             "dataset_bytes": self._dataset_bytes,
         }

@@ -85,6 +85,7 @@ class Fio:
             "common": dict(self.job.common),
             "jobs": {name: dict(options) for name, options in self.job.sections.items()},
             "replaced": list(self.job.replaced),
+            "loop": None if self.job.rated else "closed",
             "dataset_bytes": self._dataset_bytes,
         }
 

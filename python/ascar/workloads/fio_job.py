@@ -101,6 +101,14 @@ class FioJob:
         return "\n".join([*lines, ""])
 
     @property
+    def rated(self) -> bool:
+        """Whether any I/O keeps to a rate; completion latencies do not count from its arrival even so."""
+        return any(
+            not {"rate", "rate_iops"}.isdisjoint({**self.common, **options})
+            for options in self.sections.values()
+        )
+
+    @property
     def dataset_bytes(self) -> int | None:
         """Bytes of the files it lays out; None where its options leave that open."""
         sizes = [_dataset_bytes({**self.common, **options}) for options in self.sections.values()]

@@ -18,6 +18,7 @@ from ascar.program.extraction import Pattern
 from ascar.program.postgresql import Programs
 from ascar.results.measurement import Readings
 from ascar.study import convert, duration
+from ascar.workloads.open_loop import loop_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +99,7 @@ class Pgbench:
                 name: getattr(self.options, name)
                 for name in ("scale", "clients", "script", "rate_per_s", "seed")
             },
+            "loop": loop_of(self.options.rate_per_s),
             "dataset_bytes": self.options.scale * _BYTES_PER_SCALE,
         }
 

@@ -85,6 +85,7 @@ class RadosBench:
             "version": self._programs.version,
             "benchmark": given.benchmark,
             **{name: getattr(given, name) for name in _LIMITS},
+            "loop": "closed",
             "dataset_bytes": given.objects * given.object_bytes,
         }
 

@@ -103,6 +103,7 @@ class RedisBenchmark:
             "program": f"{self._programs.flavour}-benchmark",
             "version": self._programs.version,
             **{name: getattr(self.options, name) for name in names},
+            "loop": "closed",
             "dataset_bytes": self.options.keys * self.options.value_bytes,
         }
 

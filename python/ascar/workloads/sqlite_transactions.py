@@ -71,6 +71,7 @@ class SqliteTransactions:
             "version": sqlite3.sqlite_version,
             "rows": self.options.rows,
             "seed": self.options.seed,
+            "loop": "closed",
             "dataset_bytes": self._dataset_bytes,
         }
 

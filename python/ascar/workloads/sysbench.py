@@ -21,6 +21,7 @@ from ascar.program.extraction import Pattern
 from ascar.program.said import said_by
 from ascar.results.measurement import Readings
 from ascar.study import convert, duration
+from ascar.workloads.open_loop import loop_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,6 +130,7 @@ class Sysbench:
             "program": "sysbench",
             "version": _version(self._program),
             **{name: getattr(self.options, name) for name in names},
+            "loop": loop_of(self.options.rate_per_s),
             "dataset_bytes": self.options.tables * self.options.rows * _BYTES_PER_ROW,
         }
 

@@ -229,3 +229,27 @@ def test_checks_cost_what_is_stated(library):
     assert 0.05 < without_s / (system.time_s - first) <= 0.1
     with pytest.raises(InputError, match="--check-share = 0.6: must be from 0% to 50%"):
         WatchOptions(check_share=0.6)
+
+
+def test_an_interrupt_of_a_check_leaves_the_rules_that_are_kept(library):
+    """Whoever ends the daemon while the system does without rules finds them in force again."""
+    system = SimulatedClusterSystem(preset("random-write"))
+    pace = WatchOptions(observe_s=5.0, settle_s=2.0, measure_s=4.0, check_share=0.5)
+    test = PairTest(level=0.05, pairs_max=8, pairs_min=4)
+    events = []
+    watcher = RuleWatcher(
+        system, Chooser(library, OBJECTIVE.text), OBJECTIVE, pace, test, listener=events.append
+    )
+    watcher.cycle()
+    assert events[-1].kind == "verified"
+    plain = system.measure
+
+    def interrupted(rules, settle_s, measure_s):
+        if rules is None:
+            raise KeyboardInterrupt
+        return plain(rules, settle_s, measure_s)
+
+    system.measure = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        watcher.cycle()
+    assert system.in_force().bare() == GOOD

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
+    from ascar.rules import RuleSet
     from ascar.sharp.matching.choice import Choice, Chooser
     from ascar.sharp.matching.simulated_system import WatchableSystem
 
@@ -205,14 +206,20 @@ class RuleWatcher:
             without = self.objective.score(self.system.measure(None, pace.settle_s, pace.measure_s))
         except ExpressionError as error:
             return error.message
+        except KeyboardInterrupt:
+            self._put_back(rules)
+            raise
         doubt = kept.checks.doubt(without, under)
         if not doubt:
-            self.system.try_out(rules)
-            self.system.keep()
+            self._put_back(rules)
             self.system.measure(rules, 0.0, max(pace.settle_s, 1.0))
         kept.checked_s = self.system.time_s
         self._tell("checked", kept.choice)
         return doubt
+
+    def _put_back(self, rules: RuleSet) -> None:
+        self.system.try_out(rules)
+        self.system.keep()
 
     def _verify_again(self, choice: Choice, doubt: str) -> None:
         """Do without rules at once; they are kept if they show their gain again, else others are tried."""

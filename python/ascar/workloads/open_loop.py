@@ -1,0 +1,36 @@
+"""Open and closed loops: whether work arrives at a rate, or each client waits for its own before it goes on.
+
+In a closed loop a slow moment holds back the clients that would have seen it, so that few operations tell of
+it (coordinated omission); percentiles of latencies are then not what users wait.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Loop = Literal["open", "closed"]
+_PERCENTILE = re.compile(r"(?:\w+_)?latency_ms_(?:p\d+|max)")
+
+
+def loop_of(rate_per_s: float | None) -> Loop:
+    """The loop of a load whose work arrives at a rate; None: it has none."""
+    return "closed" if rate_per_s is None else "open"
+
+
+def closed_loop_note(workload: Mapping[str, object], metrics: Iterable[str]) -> str:
+    """What is to be known of percentiles among metrics; empty for an open loop, and where there are none.
+
+    Args:
+        workload: the description of the load.
+        metrics: the names that the objective and the constraints have.
+    """
+    found = sorted(name for name in set(metrics) if _PERCENTILE.fullmatch(name))
+    if workload.get("loop") != "closed" or not found:
+        return ""
+    advice = "; [workload] rate_per_s lets work arrive at a rate" if "rate_per_s" in workload else ""
+    are = "is that of a closed loop" if len(found) == 1 else "are those of a closed loop"
+    return f"{', '.join(found)} {are}: each client waits for its own operation before the next one{advice}"
