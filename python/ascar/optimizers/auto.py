@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 _CENTRES = 4
+# With so many parameters a plain design seldom has a configuration without a value that spoils everything.
+_MANY = 10
 # Draws of hyperparameters that a recommendation is averaged over.
 _DRAWS = 4
 # A gain below this share of the losses' spread is not worth an evaluation for its own sake.
@@ -57,7 +59,8 @@ class AutoOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         design: configurations measured before the model guides.
-        initialization: the way in which they are drawn.
+        initialization: the way in which they are drawn; None: "near-default" in spaces of ten parameters and
+            more, "latin-hypercube" in smaller ones.
         remeasure: whether a measured configuration may be proposed again (`Auto.reason` then says so).
         acquisition: the criterion that chooses the next evaluation.
         hyperparameters: drawn from their posterior at each step, or the most probable ones.
@@ -71,7 +74,7 @@ class AutoOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
     """
 
     design: int = 10
-    initialization: Method = "latin-hypercube"
+    initialization: Method | None = None
     remeasure: bool = True
     acquisition: Literal["knowledge-gradient", "expected-improvement"] = "knowledge-gradient"
     hyperparameters: Literal["drawn", "most-probable"] = "drawn"
@@ -106,7 +109,8 @@ class Auto(ModelSearch):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.options = AutoOptions.read(options)
-        super().__init__(space, seed, start, self.options.design, self.options.initialization)
+        usual = "near-default" if len(space.parameters) >= _MANY else "latin-hypercube"
+        super().__init__(space, seed, start, self.options.design, self.options.initialization or usual)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
         self._pricing = Pricing(self.ledger, self.columns)
