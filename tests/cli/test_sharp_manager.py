@@ -256,7 +256,7 @@ def test_rules_that_slow_all_down_are_refused_on_trial(
     for wrong, words in (
         (("--floor", "120%"), "--floor = 1.2: must be from 0% to 100%"),
         (("--floor", "most"), "--floor = 'most': must be a share"),
-        (("--for", "2 h"), "--for = '2 h': must be at most 60 min"),
+        (("--back-after", "2 h"), "--back-after = '2 h': must be from 1 s to 60 min"),
         (("--rehearse", "nothing"), "scenario 'nothing'"),
     ):
         failed = ascar("sharp", "deploy", rules, "--workload", "writers", *wrong)
@@ -270,13 +270,28 @@ def test_rules_with_a_time_limit_end_by_themselves(
     assert ascar("sharp", "deploy", rules, "--workload", "writers", "--floor", "0%").status == 0
     before = in_force(ascar("sharp", "show", "--json").document)["writers"]
     limited = ascar(
-        "sharp", "deploy", others, "--workload", "writers", "--floor", "0%", "--for", "5 s", "--json"
+        "sharp", "deploy", others, "--workload", "writers", "--floor", "0%", "--back-after", "5 s", "--json"
     ).document  # fmt: skip
     assert limited["ends_after_s"] == 5
     end_s = time.monotonic() + WAIT_S
     while in_force(ascar("sharp", "show", "--json").document)["writers"] != before:
         assert time.monotonic() < end_s
         time.sleep(0.1)
+    assert ascar("sharp", "down", "--workload", "writers").status == 0
+
+
+def test_rules_with_a_time_limit_can_be_made_to_stay(
+    ascar: Callable[..., Any], served: Served, rules: Path
+) -> None:
+    """While they are on trial there is nothing to compare with, and the floor is not looked at."""
+    limited = ("sharp", "deploy", rules, "--workload", "writers", "--floor", "0%", "--back-after", "2 min")
+    assert ascar(*limited).status == 0
+    stays = ascar("sharp", "deploy", rules, "--workload", "writers", "--json")
+    assert stays.status == 0, stays.err
+    assert "--floor is not looked at: " in stays.err and stays.document["checked"] is None
+    shown = ascar("sharp", "show", "--json").document
+    assert not any(at["on_trial"] for one in shown["workloads"] for at in one["controllers"])
+    assert in_force(shown)["writers"] == {stays.document["rules"]}
     assert ascar("sharp", "down", "--workload", "writers").status == 0
 
 

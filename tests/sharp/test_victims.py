@@ -26,7 +26,7 @@ from ascar.sharp.metric_bounds import MetricBound, bounds_of, excess_of, penalty
 from ascar.sharp.tuned_controllers import tune_controller
 from ascar.sharp.verification import verify_all
 from ascar.simulation import Cluster, parse_scenario, with_settings
-from ascar.simulation.groups import group_names, least_share
+from ascar.simulation.groups import group_names, group_rates, least_share
 
 PACED = RuleSet.uniform(Action(50, 150, 60_000))  # few requests of each stream, 60 ms apart
 MIXED = """
@@ -119,6 +119,8 @@ def test_groups_have_names_and_rates(mixed):
     )
     outcome = Cluster(looking).run()
     assert outcome.groups[1].read_mb_per_s == 0 < outcome.groups[1].operations
+    assert [one.moves_data for one in outcome.groups] == [True, False]
+    assert group_rates(outcome)[1] == outcome.groups[1].operations / outcome.virtual_seconds
     two = parse_scenario(
         MIXED.replace('workload = "readers"\n[[workloads]]', 'workload = "writers"\n[[workloads]]')
     )
@@ -161,7 +163,7 @@ def test_what_breaks_a_bound_is_worth_less_than_what_keeps_it():
     bound = MetricBound("jain_index", True, 0.9)
     assert bound.excess(0.9) == bound.excess(1.0) == 0
     assert bound.excess(0.45) == pytest.approx(0.5)
-    assert MetricBound("x", False, 0.0).excess(2.0) == 2.0
+    assert MetricBound("x", False, 0.0).excess(2.0) == MetricBound("x", False, 1e-320).excess(2.0) == 1e6
     assert excess_of((bound,), {}) == 0  # the run does not tell it
     scale = 100.0
     for better in (-1.0, 300.0):  # minimised and maximised
@@ -216,6 +218,9 @@ def test_controllers_are_tuned_with_the_runs_that_they_may_take(mixed):
     vegas = tuned[2].settings
     assert vegas["vegas_beta"] > vegas["vegas_alpha"]
     assert contenders["vegas, tuned"].control.rivals.vegas_beta == vegas["vegas_beta"]
+    narrow = with_settings(mixed, ["control.window_max=16"])
+    tuned_narrow = tune_controller([narrow], "fixed", wanted, 12)
+    assert tuned_narrow.of(narrow).control.window <= 16
     again = tune_controller([mixed], "aimd", wanted, 8)
     assert again.settings == tuned[1].settings
     for name, runs, words in (("reno", 8, "controller = 'reno'"), ("aimd", 1, "runs = 1")):

@@ -215,6 +215,9 @@ def test_servers_of_any_scenario_can_have_another_elevator(tmp_path):
         open_scenario("random-write@linux-5")
     with pytest.raises(ScenarioError, match="scenario 'nothing'"):
         open_scenario("nothing@linux-6")
+    for odd in ("random-write@", "@" * 3000, "@linux-6"):
+        with pytest.raises(ScenarioError, match="scenario|elevator"):
+            open_scenario(odd)
 
 
 PRESET_OF_ONE = """

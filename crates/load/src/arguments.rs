@@ -26,8 +26,7 @@ Options:
   --seconds N         Run for N seconds [default: the run time that the file gives].
   --scale X           Make the data set X times as large as the file says [default: 1].
   --threads N         Run N threads in all, in the file's proportion [default: as many as the file says].
-  --rate-per-s R      Let R passes through the flowops arrive a second, at random times, in all threads together;
-                      latencies count from the arrival [default: a pass begins when the one before has ended].
+  --rate-per-s R      Let R passes through the flowops arrive a second at random; latencies count from there.
   --seed S            Draw file sizes, places and choices from seed S [default: 1].
   --fill-only         Make the files, and end.
   --no-fill           Run on the files that --fill-only made.

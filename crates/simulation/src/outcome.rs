@@ -78,6 +78,8 @@ pub struct GroupReport {
     pub clients: u32,
     /// Thread group of its workload, counted from 0.
     pub threads: u32,
+    /// Whether its steps read or write file data.
+    pub moves_data: bool,
     /// Read.
     pub read_mb_per_s: f64,
     /// Written.

@@ -709,10 +709,13 @@ _REHEARSE = _option(
     "--rehearse", None, "SCENARIO", "Refuse rules that lose throughput, or starve a group, in this scenario."
 )
 Rehearse = Annotated[str | None, _REHEARSE]
-_FOR = _option(
-    "--for", None, "DURATION", "Put back what was in force after this time, an hour at most, e.g. '30 min'."
+_BACK_AFTER = _option(
+    "--back-after",
+    None,
+    "DURATION",
+    "Put back what was in force after this time, an hour at most, e.g. '30 min'.",
 )
-For = Annotated[str | None, _FOR]
+BackAfter = Annotated[str | None, _BACK_AFTER]
 _FORGET = _option("--forget", None, None, "Do not wait for controllers that took rules before and are gone.")
 Forget = Annotated[bool, _FORGET]
 _LIBRARY = _option(

@@ -96,6 +96,7 @@ class GroupReport(msgspec.Struct, frozen=True):
     Attributes:
         clients: the client group, counted from 0.
         threads: the thread group of its workload, counted from 0.
+        moves_data: whether their steps read or write file data.
         read_mb_per_s: read.
         write_mb_per_s: written.
         operations: the number of operations: reads and writes of any size, metadata operations.
@@ -104,6 +105,7 @@ class GroupReport(msgspec.Struct, frozen=True):
 
     clients: int
     threads: int
+    moves_data: bool
     read_mb_per_s: float
     write_mb_per_s: float
     operations: int

@@ -352,9 +352,9 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float | None
     pairs: Count
     note: str
-    figures: tuple[FigureChange, ...]
-    groups: tuple[FigureChange, ...]
-    bounds: tuple[BoundStanding, ...]
+    figures: tuple[FigureChange, ...] = ()
+    groups: tuple[FigureChange, ...] = ()
+    bounds: tuple[BoundStanding, ...] = ()
 
 
 class SharpSearchResult(
@@ -533,7 +533,7 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     difference_high: float | None
     pairs: Count | None
     distance: float | None
-    reason: str
+    reason: str = ""
 
 
 class SharpWatchResult(

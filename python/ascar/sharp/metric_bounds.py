@@ -17,6 +17,7 @@ _STEEPNESS = 10.0  # of what a broken bound costs: enough to lead back to what k
 USUAL = "group_share_min >= 0.9"
 """What holds unless another bound is given: no group gets less than 90% of what it gets without rules."""
 NONE = "none"
+_LEAST, _EXCESS_MAX = 1e-9, 1e6
 _SHOWN_MAX = 120
 
 
@@ -59,9 +60,9 @@ class MetricBound:
         return cls(name, sign == ">=", limit)
 
     def excess(self, value: float) -> float:
-        """By how much a value breaks the bound, as a share of the limit; 0 where it keeps it."""
+        """By how much a value breaks the bound, as a share of the limit, 1e6 at most; 0 where it keeps it."""
         beyond = self.limit - value if self.is_floor else value - self.limit
-        return max(0.0, beyond) / (abs(self.limit) or 1.0)
+        return min(max(0.0, beyond) / max(abs(self.limit), _LEAST), _EXCESS_MAX)
 
 
 def bounds_of(texts: Sequence[str] | None) -> tuple[MetricBound, ...]:
@@ -84,7 +85,7 @@ def excess_of(bounds: Sequence[MetricBound], metrics: Mapping[str, float]) -> fl
 
 
 def penalty(score: float, scale: float, excess: float) -> float:
-    """What a search takes off a score for broken bounds, so that it is worth less than any that keeps all.
+    """What a search takes off a score for broken bounds, so that it is worth less than the system as it is.
 
     Args:
         score: the score; larger is better.

@@ -174,10 +174,13 @@ def _settings(controller: str, configuration: Configuration) -> dict[str, float]
 
 
 def under_settings(scenario: Scenario, controller: str, settings: Mapping[str, float]) -> Scenario:
-    """A scenario whose clients all have a controller with these settings."""
+    """A scenario whose clients all have a controller with these settings, as far as their bounds allow."""
     if controller == STATIC:
         fixed = with_controller(scenario, controller)
-        return with_control(fixed, window=settings["window"], tau_us=settings["tau_us"])
+        least = max(one.window_min for one in fixed.controls)
+        most = min(one.window_max for one in fixed.controls)
+        window = max(least, min(settings["window"], most))
+        return with_control(fixed, window=window, tau_us=settings["tau_us"])
     return with_controller(scenario, controller, settings)
 
 

@@ -28,9 +28,9 @@ def group_names(scenario: Scenario) -> tuple[str, ...]:
 
 
 def group_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
-    """What each group gets: MB/s of the file data that it moves, operations a second where it moves none."""
+    """What each group gets: MB/s of file data, or operations a second where its steps move none."""
     return tuple(
-        one.read_mb_per_s + one.write_mb_per_s or one.operations / outcome.virtual_seconds
+        one.read_mb_per_s + one.write_mb_per_s if one.moves_data else one.operations / outcome.virtual_seconds
         for one in outcome.groups
     )
 

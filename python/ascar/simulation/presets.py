@@ -48,8 +48,9 @@ def open_scenario(named: str) -> Scenario:
     """
     name, at, storage = named.rpartition("@")
     if not at or "/" in storage or storage.endswith(".toml"):
-        return read_scenario(Path(named)) if named.endswith(".toml") or "/" in named else preset(named)
-    return with_storage(open_scenario(name), storage)
+        name, storage = named, ""
+    scenario = read_scenario(Path(name)) if name.endswith(".toml") or "/" in name else preset(name)
+    return with_storage(scenario, storage) if storage or named != name else scenario
 
 
 def with_storage(scenario: Scenario, storage: str) -> Scenario:

@@ -201,6 +201,7 @@ def test_looks_doubt_what_jumps_and_not_what_drifts():
     for at in range(60):
         assert not looks.doubt(100.0 + (at % 3) + at * 0.3)  # a drift of a fifth in five minutes
     assert looks.doubt(60.0) == "the throughput is 60.00 MB/s, and was 115.1 under these rules"
+    assert not looks.doubt(0.0)  # the clients pause
     short = Looks()
     assert not any(short.doubt(value) for value in (100.0, 1.0, 100.0, 1.0, 100.0))  # too few to know
 

@@ -11,6 +11,9 @@ use ascar_random::Random;
 use super::now_ns;
 use super::plan::Plan;
 
+/// Of more passes than this their expected number is as good.
+const DRAWN_MOST: f64 = 10_000.0;
+
 /// The arrivals of one thread.
 pub(super) struct Arrivals {
     gap_ns: Option<f64>,
@@ -45,7 +48,8 @@ impl Arrivals {
             plan.control.sleep(Duration::from_nanos(self.due_ns - now));
             now = now_ns();
         }
-        self.wait_ns = now.saturating_sub(self.due_ns);
+        // The wait of a pass that did nothing, for want of a file, is not forgotten.
+        self.wait_ns = self.wait_ns.max(now.saturating_sub(self.due_ns));
     }
 
     /// For how long the pass has waited: what its first operation took before it began.
@@ -59,13 +63,18 @@ impl Arrivals {
         let Some(gap_ns) = self.gap_ns.filter(|_| self.due_ns > 0) else {
             return 0;
         };
-        let now = now_ns();
-        let mut passes = 0;
-        while self.due_ns < now {
-            let gap_ns = self.random.exponential(gap_ns).max(1.0) as u64;
-            self.due_ns = self.due_ns.saturating_add(gap_ns);
-            passes += u64::from(self.due_ns < now);
+        let late_ns = now_ns().saturating_sub(self.due_ns);
+        let expected = late_ns as f64 / gap_ns;
+        if expected > DRAWN_MOST {
+            return expected.round() as u64;
         }
-        passes
+        let (mut passes, mut at_ns) = (0, 0.0);
+        loop {
+            at_ns += self.random.exponential(gap_ns);
+            if at_ns >= late_ns as f64 {
+                return passes;
+            }
+            passes += 1;
+        }
     }
 }

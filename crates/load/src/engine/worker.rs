@@ -246,6 +246,11 @@ impl Worker {
         mut event: Event,
     ) -> Result<(), LoadError> {
         event.nanos += self.arrivals.take_wait();
+        self.count(plan, step, event)
+    }
+
+    #[inline]
+    fn count(&mut self, plan: &Plan, step: &Step, event: Event) -> Result<(), LoadError> {
         self.tally.steps[event.step].add(event.nanos, event.bytes);
         if !step.credits.is_empty() {
             plan.credit(step, event.bytes);
@@ -275,7 +280,8 @@ impl Worker {
         let mut harvested = std::mem::take(&mut self.harvested);
         self.queue.harvest(&mut harvested);
         for event in harvested.drain(..) {
-            self.done(plan, &plan.steps[self.group][event.step], event)?;
+            // Of an earlier pass: the wait of the present one is not theirs.
+            self.count(plan, &plan.steps[self.group][event.step], event)?;
         }
         self.harvested = harvested;
         Ok(())
@@ -289,9 +295,9 @@ impl Worker {
     }
 
     fn end(&mut self, plan: &Plan) {
+        let recorded = self.harvest(plan).and_then(|()| self.record(plan));
         plan.waiting
             .fetch_add(self.arrivals.not_begun(), Ordering::Relaxed);
-        let recorded = self.harvest(plan).and_then(|()| self.record(plan));
         if let Err(error) = recorded {
             plan.control.fail(error);
         }

@@ -270,8 +270,11 @@ impl Builder<'_> {
         for (number, group) in self.scenario.clients.iter().enumerate() {
             let workload = self.workload(group);
             let counted = cluster.counters.groups.len() as u32;
-            let groups = 0..cluster.programs[workload].groups.len() as u32;
-            let sums = groups.map(|threads| GroupSums::new((number as u32, threads)));
+            let groups = cluster.programs[workload].groups.iter().zip(0..);
+            let sums = groups.map(|(group, threads)| {
+                let moves_data = group.steps.iter().any(|step| step.operation.is_on_data());
+                GroupSums::new((number as u32, threads), moves_data)
+            });
             cluster.counters.groups.extend(sums);
             for _ in 0..group.count {
                 cluster.barriers[workload].needed += cluster.programs[workload].barrier_threads;

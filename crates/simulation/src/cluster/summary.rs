@@ -45,6 +45,7 @@ pub(super) struct Counters {
 pub(super) struct GroupSums {
     /// Client group, and thread group of its workload.
     number: (u32, u32),
+    moves_data: bool,
     pub operations: u64,
     pub passes: u64,
     pub read_bytes: u64,
@@ -53,9 +54,10 @@ pub(super) struct GroupSums {
 
 impl GroupSums {
     /// Of threads that have done nothing yet.
-    pub fn new(number: (u32, u32)) -> GroupSums {
+    pub fn new(number: (u32, u32), moves_data: bool) -> GroupSums {
         GroupSums {
             number,
+            moves_data,
             operations: 0,
             passes: 0,
             read_bytes: 0,
@@ -146,7 +148,7 @@ impl Cluster {
             groups: counters
                 .groups
                 .iter()
-                .map(|group| GroupSums::new(group.number))
+                .map(|group| GroupSums::new(group.number, group.moves_data))
                 .collect(),
             sent: counters.sent,
             sent_since: now,
@@ -282,6 +284,7 @@ impl Cluster {
                 .map(|group| GroupReport {
                     clients: group.number.0,
                     threads: group.number.1,
+                    moves_data: group.moves_data,
                     read_mb_per_s: mb_per_s(group.read_bytes),
                     write_mb_per_s: mb_per_s(group.written_bytes),
                     operations: group.operations,

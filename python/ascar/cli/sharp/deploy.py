@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
+    BackAfter,
     Connection,
     Floor,
-    For,
     Forget,
     Json,
     Least,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
-    "ascar sharp deploy rules.txt --rehearse random-write --floor 95% --for '30 min'",
+    "ascar sharp deploy rules.txt --rehearse random-write --floor 95% --back-after '30 min'",
 )
 DOWN_EXAMPLES = examples("ascar sharp down --workload random")
 
@@ -43,7 +43,7 @@ def deploy(
     workload: WorkloadOrNone = None,
     floor: Floor = "80%",
     rehearse: Rehearse = None,
-    limit: For = None,
+    back_after: BackAfter = None,
     least: Least = 1,
     forget: Forget = False,
     connection: Connection = None,
@@ -57,7 +57,7 @@ def deploy(
 
     Before that, the rules are on trial for 10 seconds of the system, after 10 seconds with what is in force:
     when the throughput falls below --floor, they are refused. --rehearse tries them in a simulation first.
-    With --for, controllers put back what was in force after that time by themselves.
+    With --back-after, controllers put back what was in force after that time by themselves.
     """
     from msgspec import structs
 
@@ -68,7 +68,7 @@ def deploy(
     from ascar.messaging import run_interruptible
     from ascar.sharp.deployment.floor import ThroughputFloor
 
-    rules, ends_after_s = read(file), None if limit is None else _limit_s(limit)
+    rules, ends_after_s = read(file), None if back_after is None else _ends_after_s(back_after)
     throughput = ThroughputFloor(share_of("--floor", floor))
     if rehearse is not None:
         _rehearse(rules, rehearse, quiet=quiet)
@@ -88,23 +88,34 @@ def deploy(
 
 def _checked(
     rules: RuleSet, workload: str, connection: Path | None, throughput: ThroughputFloor
-) -> FloorCheck:
-    """The throughput on trial and before; nothing is kept."""
+) -> FloorCheck | None:
+    """The throughput on trial and before; nothing is kept. None: there is nothing to compare with."""
+    from ascar.cli.output import say
+    from ascar.errors import MessagingError
     from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
 
     trial_s = trial_length_s(throughput.settle_s, throughput.measure_s)
     with ManagedSystem.connected(workload, connection, trial_s=trial_s) as system:
-        return throughput.check(system, rules)
+        try:
+            system.in_force()
+        except MessagingError as error:
+            # A deployment is what makes them alike again.
+            say(f"--floor is not looked at: {error.message}")
+            return None
+        checked = throughput.check(system, rules)
+    if checked is None:
+        say("--floor is not looked at: the clients did nothing before")
+    return checked
 
 
-def _limit_s(limit: str) -> float:
+def _ends_after_s(text: str) -> float:
     from ascar.errors import InputError
     from ascar.sharp.deployment.controller import TRIAL_MAX_S
     from ascar.study import duration
 
-    seconds = duration("--for", limit)
-    if seconds > TRIAL_MAX_S:
-        raise InputError(f"--for = {limit!r}: must be at most {TRIAL_MAX_S / 60:g} min")
+    seconds = duration("--back-after", text)
+    if not 1 <= seconds <= TRIAL_MAX_S:
+        raise InputError(f"--back-after = {text!r}: must be from 1 s to {TRIAL_MAX_S / 60:g} min")
     return seconds
 
 

@@ -62,5 +62,6 @@ def standing_lines(bounds: Sequence[BoundStanding]) -> Iterator[str]:
         if one.standing == "broken":
             what = f"broken: {one.bound}; it is {number(one.value)}{limits}"
             yield f"{what}: leave these rules out, or search again"
-        elif one.standing == "open" and one.value is not None:
-            yield f"not shown to be kept: {one.bound}; it is {number(one.value)}{limits}"
+        elif one.standing == "open":
+            known = "it was not measured" if one.value is None else f"it is {number(one.value)}{limits}"
+            yield f"not shown to be kept: {one.bound}; {known}"

@@ -42,8 +42,11 @@ class ThroughputFloor:
         if not 0 <= self.share <= 1:
             raise InputError(f"--floor = {self.share:g}: must be from 0% to 100%")
 
-    def check(self, system: ManagedSystem, rules: RuleSet) -> FloorCheck:
+    def check(self, system: ManagedSystem, rules: RuleSet) -> FloorCheck | None:
         """Put rules on trial for an interval; at the end those from before are in force.
+
+        Returns:
+            None where the clients did nothing before.
 
         Raises:
             Refused: the throughput falls below the floor.
@@ -51,6 +54,8 @@ class ThroughputFloor:
         """
         kept = system.in_force()
         before = system.collect(None if kept is None else kept.bare(), 0.0, self.measure_s)
+        if not any(map(any, before.values())):
+            return None
         try:
             system.try_out(rules)
             under = system.collect(rules.bare(), self.settle_s, self.measure_s)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOOKS_MIN, LOOKS_MAX = 6, 24
 PAIRS_MAX = 12
 LEVEL = 0.001
-"""Probability that pairs of equal means, looked at again and again, are called worse."""
+"""Probability that the pairs of one window, of equal means, are called worse at any look."""
 _DEVIATIONS = 4.5
 _MOVE_LEAST = 0.08  # of the mean: less than this is no reason to do without rules for a while
 
@@ -35,8 +35,10 @@ class Looks:
         """Take in a look; why it is a reason to doubt, or nothing.
 
         The last value before a jump may be of a time in which the load had changed already, and is not
-        what the next one is compared with.
+        what the next one is compared with. A look without any throughput tells nothing: the clients pause.
         """
+        if mb_per_s <= 0:
+            return ""
         known = list(self.values)[:-1]
         self.values.append(mb_per_s)
         if len(known) < LOOKS_MIN:

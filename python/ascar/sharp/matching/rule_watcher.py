@@ -199,19 +199,21 @@ class RuleWatcher:
 
     def _check(self, kept: Kept) -> str:
         """An interval under the rules, and one without: why they are doubted, or nothing."""
-        rules, pace = kept.choice.rule_set, self.pace
+        rules, pace, doubt = kept.choice.rule_set, self.pace, ""
         try:
             under = self.objective.score(self.system.measure(rules, 0.0, pace.measure_s))
-            self.system.take_off()
-            without = self.objective.score(self.system.measure(None, pace.settle_s, pace.measure_s))
         except ExpressionError as error:
             return error.message
-        except KeyboardInterrupt:
-            self._put_back(rules)
-            raise
-        doubt = kept.checks.doubt(without, under)
+        self.system.take_off()
+        try:
+            without = self.objective.score(self.system.measure(None, pace.settle_s, pace.measure_s))
+            doubt = kept.checks.doubt(without, under)
+        except ExpressionError as error:
+            doubt = error.message
+        finally:
+            if not doubt:  # whatever ended the interval
+                self._put_back(rules)
         if not doubt:
-            self._put_back(rules)
             self.system.measure(rules, 0.0, max(pace.settle_s, 1.0))
         kept.checked_s = self.system.time_s
         self._tell("checked", kept.choice)

@@ -153,7 +153,7 @@ def _observed(
         np.isfinite(means), -(np.where(np.isfinite(means), means, 0.0) - middle) / scale, _WORST
     )
     # What a race takes off is so much that the model would see nothing else.
-    losses += np.where(broken > 0, _BROKEN + _BROKEN_MORE * broken, 0.0)
+    losses += np.where(broken > 0, _BROKEN + _BROKEN_MORE * np.minimum(broken, 1.0), 0.0)
     scatter = [
         float(((values - values.mean()) ** 2).sum()) / scale**2 if np.isfinite(values).all() else 0.0
         for values in differences

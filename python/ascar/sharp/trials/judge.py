@@ -188,7 +188,7 @@ class Judge:
     shared: bool = True
     _begun_s: float = 0.0
     _before_s: float = 0.0
-    _scale: float = 0.0
+    _scale: float | None = None
 
     def __post_init__(self) -> None:
         """The clock runs from here, on top of what the journal says."""
@@ -255,12 +255,12 @@ class Judge:
     def value(self, result: RuleRun) -> float:
         """What the search goes by: the score, and far less where the run breaks a bound, the less the more.
 
-        A run that breaks one is worth less than any that keeps all, by the size of the first score at least.
+        A run that breaks one is worth less than the first run was, by the size of its score at least.
         """
         score = self.score(result)
-        if not self._scale and math.isfinite(score):
+        if self._scale is None and math.isfinite(score):
             self._scale = abs(score)
-        return score - penalty(score, self._scale, excess_of(self.bounds, result.metrics))
+        return score - penalty(score, self._scale or 0.0, excess_of(self.bounds, result.metrics))
 
     def _judged(self, rules: RuleSet, results: tuple[RuleRun, ...]) -> Judged:
         return Judged(
