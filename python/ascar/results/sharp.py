@@ -493,6 +493,21 @@ class SharpDownResult(
     controllers: tuple[str, ...]
 
 
+WatchEventKind = Literal[
+    "observed",
+    "same",
+    "changed",
+    "none",
+    "deployed",
+    "compared",
+    "verified",
+    "rolled-back",
+    "checked",
+    "doubted",
+]
+"""What may happen while rules are watched; see `ascar.sharp.matching.WatchEvent`."""
+
+
 class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened while watching.
 
@@ -511,18 +526,7 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
         reason: the reason why rules were doubted or taken back; empty for other events.
     """
 
-    kind: Literal[
-        "observed",
-        "same",
-        "changed",
-        "none",
-        "deployed",
-        "compared",
-        "verified",
-        "rolled-back",
-        "checked",
-        "doubted",
-    ]
+    kind: WatchEventKind
     at_s: float
     choice: LibraryChoice | None
     gain: float | None

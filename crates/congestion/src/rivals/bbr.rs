@@ -27,7 +27,6 @@ const PROBE_US: u64 = 200_000;
 const PROBE_WINDOW: f64 = 4.0;
 const CYCLE: u8 = 8;
 const CEILING_FACTOR: f64 = 0.7;
-const LIMIT_MAX: f64 = 256.0;
 
 /// What it does at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +89,7 @@ impl Bbr {
             round_replies: 0,
             full_rate: 0.0,
             full_rounds: 0,
-            ceiling: LIMIT_MAX,
+            ceiling: f64::INFINITY,
             lift: 1.0,
             congested: false,
         }
@@ -146,7 +145,7 @@ impl Bbr {
             self.look_whether_full(reply.now_us);
         }
         if self.third && self.phase == Phase::Cycle(0) && !self.congested {
-            self.ceiling = (self.ceiling + self.lift).min(LIMIT_MAX);
+            self.ceiling += self.lift;
             self.lift *= 2.0;
         }
         self.congested = false;

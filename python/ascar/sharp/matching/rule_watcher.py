@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot.turns import PairTest
@@ -20,22 +20,10 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
+    from ascar.results.sharp import WatchEventKind
     from ascar.rules import RuleSet
     from ascar.sharp.matching.choice import Choice, Chooser
     from ascar.sharp.matching.simulated_system import WatchableSystem
-
-Kind = Literal[
-    "observed",
-    "same",
-    "changed",
-    "none",
-    "deployed",
-    "compared",
-    "verified",
-    "rolled-back",
-    "checked",
-    "doubted",
-]
 
 _TRIES = 2
 _CHECK_SHARE_MAX = 0.5
@@ -100,7 +88,7 @@ class WatchEvent:
         reason: why rules were doubted, or taken back.
     """
 
-    kind: Kind
+    kind: WatchEventKind
     at_s: float
     choice: Choice | None = None
     shown: InTurns | None = None
@@ -277,7 +265,7 @@ class RuleWatcher:
 
     def _tell(
         self,
-        kind: Kind,
+        kind: WatchEventKind,
         choice: Choice | None = None,
         shown: InTurns | None = None,
         distance: float | None = None,

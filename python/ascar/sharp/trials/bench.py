@@ -199,7 +199,9 @@ class SimulatedBench:
         rates = rates_of(outcome)
         if not SHARES.keys().isdisjoint(self._names):
             key = (number, trial.repeat)
-            without = rates if trial.rules is None else self._without_rules(key, seeded, ended)
+            if trial.rules is None:
+                self._unruled[key] = rates
+            without = self._without_rules(key, seeded, ended)
             if without is None:
                 return None
             metrics |= shares_of(rates, without)
