@@ -250,6 +250,8 @@ def test_it_stays_once_it_is_confirmed_and_drift_names_what_somebody_changed(
     assert server.read(somebodys) == changed, "what somebody else has set is left alone"
     assert server.state()[1:-1] == before[1:-1]
     server.write(somebodys, str(old))
+    # The server reads its file some time after it was told to; it shall not find the file half written.
+    becomes(lambda: server.read(somebodys) == old)
     if server.kind == "postgresql":
         assert server.kept is not None
         assert isinstance(before[-1], bytes)

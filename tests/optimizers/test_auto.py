@@ -280,3 +280,17 @@ def test_the_logarithmic_scale_can_be_left_out():
 def test_unknown_parts_are_refused():
     with pytest.raises(StudyError, match="acquisition"):
         Auto(grid(), options={"acquisition": "luck"})
+
+
+def test_a_design_in_a_space_of_many_parameters_stays_near_a_known_configuration_only():
+    many = Space(tuple(integer(f"p{at}", (0, 1_000), default=500) for at in range(20)), name="many")
+    few = Space(many.parameters[:5], name="few")
+
+    def kept(space: Space, start: tuple) -> float:
+        optimizer = Auto(space, seed=1, start=start)
+        told = run(optimizer, lambda one: 0.0, 10)[1:]
+        return np.mean([[one.configuration[name] == 500 for name in space.names] for one in told])
+
+    assert kept(many, (many.default(),)) > 0.35
+    assert kept(many, ()) < 0.05
+    assert kept(few, (few.default(),)) < 0.1

@@ -59,8 +59,8 @@ class AutoOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         design: configurations measured before the model guides.
-        initialization: the way in which they are drawn; None: "near-default" in spaces of ten parameters and
-            more, "latin-hypercube" in smaller ones.
+        initialization: the way in which they are drawn; None: "near-default" where a start configuration is
+            known and the space has ten parameters or more, "latin-hypercube" elsewhere.
         remeasure: whether a measured configuration may be proposed again (`Auto.reason` then says so).
         acquisition: the criterion that chooses the next evaluation.
         hyperparameters: drawn from their posterior at each step, or the most probable ones.
@@ -109,7 +109,7 @@ class Auto(ModelSearch):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.options = AutoOptions.read(options)
-        usual = "near-default" if len(space.parameters) >= _MANY else "latin-hypercube"
+        usual = "near-default" if start and len(space.parameters) >= _MANY else "latin-hypercube"
         super().__init__(space, seed, start, self.options.design, self.options.initialization or usual)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
