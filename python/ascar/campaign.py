@@ -18,6 +18,7 @@ from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
 from ascar.metric_names import check_metrics
+from ascar.reserve import SEARCH_SHARE_MIN
 from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
@@ -42,6 +43,10 @@ _CRASHES_MAX = 2
 # A trial is begun if there is time for what this share of the trials took.
 _MOST = 0.8
 _WAIT_S = 60.0
+# A search should have room for so many trials: a design of the usual size, and half as many that it guides.
+_SEARCH_TRIALS = 16
+# Loads are not made shorter for less than this.
+_SHORTER_MAX = 0.75
 
 
 def ignore(event: Event) -> None:
@@ -193,13 +198,21 @@ class Campaign:
         for trial in self.trials:
             self.listener(Event("trial-recalled", {"trial": trial.number}, trial))
 
-    def attempt(self, proposal: Proposal, purpose: Purpose, *, load_max_s: float = math.inf) -> Trial:
+    def attempt(
+        self,
+        proposal: Proposal,
+        purpose: Purpose,
+        *,
+        load_max_s: float = math.inf,
+        enough_s: float = math.inf,
+    ) -> Trial:
         """Evaluate a configuration and keep what became of it; an interruption is kept, and goes on up.
 
         Args:
             proposal: the configuration, with who proposed it and why.
             purpose: the purpose of the trial.
             load_max_s: the greatest length of the load, if that is below the study's.
+            enough_s: the load ends after so long, if it can.
 
         Raises:
             InputError: the objective or a constraint names a metric that the load does not report.
@@ -222,6 +235,7 @@ class Campaign:
         limit = LoadLimit(
             load_min_s=self.verify_load_s if purpose.of_comparison else 0.0,
             load_max_s=load_max_s,
+            enough_s=enough_s,
             ends_at_s=prepared.clock() + self.left_s,
         )
         evaluator = Evaluator(
@@ -273,6 +287,36 @@ class Campaign:
         return [t for t in self.trials if t.purpose is purpose and t.state is TrialState.COMPLETE]
 
     @property
+    def search_load_s(self) -> float:
+        """The load of a search trial may end after so long, so that a small budget holds a search.
+
+        Few long loads say more of each configuration, and less of where the best one is, than many short
+        ones. Where a search has room for less than `_SEARCH_TRIALS` trials like the default's first, loads
+        are as much shorter, but not below the study's least length. Infinite where there is room. What a
+        short load says wrong is not claimed: the loads of the last comparison have their full length.
+        """
+        first = self._first_default
+        if first is None:
+            return math.inf
+        load_s = first.stage_s.get("load", 0.0)
+        room_s = (self.prepared.study.budget_s - first.total_s) * SEARCH_SHARE_MIN / _SEARCH_TRIALS
+        left_s = room_s - (first.total_s - load_s)
+        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
+        shorter_s = max(left_s, least_s)
+        return shorter_s if shorter_s < _SHORTER_MAX * load_s else math.inf
+
+    @property
+    def defaults(self) -> list[Trial]:
+        """The complete runs of the default that search trials are held against: those as long as they are."""
+        made = self.of(Purpose.DEFAULT)
+        return made if math.isinf(self.search_load_s) else made[1:]
+
+    @property
+    def _first_default(self) -> Trial | None:
+        """The first complete run of the default, which has the study's full length."""
+        return next(iter(self.of(Purpose.DEFAULT)), None)
+
+    @property
     def elapsed_s(self) -> float:
         """Seconds that the run took so far, earlier parts included."""
         return self.spent_before_s + self.prepared.clock() - self._start_s
@@ -319,7 +363,10 @@ class Campaign:
             return 0.0, 0.0
         total_s = median(trial.total_s for trial in known)
         load_s = median(trial.stage_s.get("load", 0.0) for trial in known)
-        longer_s = max(0.0, self.verify_load_s - load_s)
+        full_s = self.verify_load_s
+        if math.isfinite(self.search_load_s) and self._first_default is not None:
+            full_s = max(full_s, self._first_default.stage_s.get("load", 0.0))
+        longer_s = max(0.0, full_s - load_s)
         return total_s + longer_s, load_s + longer_s
 
     @property

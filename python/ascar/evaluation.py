@@ -83,11 +83,13 @@ class LoadLimit:
         load_min_s: the least length, where that is longer than the study's: of the last comparison, so many
             cycles of the deferred work.
         load_max_s: the greatest length.
+        enough_s: the load ends after so long, if it can, once it has its least length.
         ends_at_s: the load ends at this time of the clock, once it has its least length.
     """
 
     load_min_s: float = 0.0
     load_max_s: float = math.inf
+    enough_s: float = math.inf
     ends_at_s: float = math.inf
 
 
@@ -305,7 +307,8 @@ class _Watch:
             return True
         if self.rule is not None:
             self.finding = self.rule.look(scores)
-        late = self.evaluator.clock() >= self.evaluator.limit.ends_at_s
+        limit = self.evaluator.limit
+        late = self.evaluator.clock() >= limit.ends_at_s or second + _INSTANT_S >= limit.enough_s
         return self.finding is not None or (late and second + _INSTANT_S >= self._load_min_s)
 
     def _reached(self, scores: Series, goal: Goal) -> bool:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ascar.results.trial import Trial
 
 
+SEARCH_SHARE_MIN = 0.4
+"""The search has at least this share of the time that is left, however noisy the verification is."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecommendedTrial:
     """What the search recommends.

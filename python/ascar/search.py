@@ -21,6 +21,7 @@ from ascar.reserve import RecommendedTrial
 from ascar.results.trial import Origin, Purpose, TrialState
 from ascar.space import change_budget
 from ascar.study.stop import stop_tables
+from ascar.systems import Advising
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -122,7 +123,9 @@ class Search:
     def __post_init__(self) -> None:
         """Tell the optimizer what is known already."""
         study, space = self.campaign.prepared.study, self.campaign.prepared.space
-        starts = start_proposals(study.start, space, study.seed, self.similar)
+        target = self.campaign.prepared.target
+        advised = target.advice if isinstance(target, Advising) else None
+        starts = start_proposals(study.start, space, study.seed, self.similar, advised)
         self.optimizer = search_optimizer(study, space, starts)
         self.proposals = Proposals(self.optimizer, starts)
         for configuration in self.campaign.retry:
@@ -143,17 +146,18 @@ class Search:
             WorkError: it cannot be measured.
         """
         default = Proposal(self.campaign.prepared.space.default(), Origin.DEFAULT)
-        while (made := len(self.campaign.of(Purpose.DEFAULT))) < _DEFAULT_RUNS:
-            if made and self.campaign.left_s < self.campaign.trial_s:
+        campaign = self.campaign
+        while not campaign.of(Purpose.DEFAULT) or len(campaign.defaults) < _DEFAULT_RUNS:
+            if campaign.of(Purpose.DEFAULT) and campaign.left_s < campaign.trial_s:
                 break
-            trial = self.campaign.attempt(default, Purpose.DEFAULT)
+            trial = campaign.attempt(default, Purpose.DEFAULT, enough_s=campaign.search_load_s)
             self._tell(trial)
             if trial.state is not TrialState.COMPLETE:
                 problem = trial.failure.message if trial.failure else trial.state.value
                 raise WorkError(
                     f"the default configuration cannot be measured: {problem}; there is nothing to beat"
                 )
-        return self.campaign.of(Purpose.DEFAULT)[0]
+        return campaign.of(Purpose.DEFAULT)[0]
 
     def run(self, reserve: Reserve) -> str:
         """Try what the optimizer proposes until there is a reason to end; returns the reason.
@@ -167,7 +171,8 @@ class Search:
             except Exhausted as exhausted:
                 self.is_over = True
                 return exhausted.message
-            self._tell(self.campaign.attempt(proposal, self._purpose(proposal.configuration)))
+            purpose = self._purpose(proposal.configuration)
+            self._tell(self.campaign.attempt(proposal, purpose, enough_s=self.campaign.search_load_s))
         return reason
 
     def may_go_on(self) -> bool:
@@ -211,7 +216,11 @@ class Search:
         return Purpose.REMEASURE if known else Purpose.SEARCH
 
     def _tell(self, trial: Trial) -> None:
-        if not _learned(trial):
+        if not _learned(trial) or (
+            trial.purpose is Purpose.DEFAULT
+            and trial.state is TrialState.COMPLETE
+            and trial not in self.campaign.defaults
+        ):
             return
         evaluation = self._evaluation(trial)
         self.optimizer.tell(evaluation)
@@ -256,7 +265,7 @@ class Search:
         if len(last) == _FAILURES_IN_A_ROW_MAX and all(trial.state is TrialState.FAILED for trial in last):
             return f"the last {_FAILURES_IN_A_ROW_MAX} trials failed"
         searched = [trial for trial in campaign.trials if trial.purpose.of_search]
-        default = campaign.of(Purpose.DEFAULT)[:1]  # what has to be beaten counts as the first best
+        default = campaign.defaults[:1]  # what has to be beaten counts as the first best
         progress = progress_of(
             (self._evaluation(trial) for trial in default + searched),
             campaign.elapsed_s,

@@ -18,7 +18,7 @@ from ascar.pilot import compare
 from ascar.pilot.pairs_needed import more_pairs_needed, pairs_needed
 from ascar.pilot.turns import Gain, PairTest, compare_in_turns
 from ascar.render import estimate
-from ascar.reserve import Reserve
+from ascar.reserve import SEARCH_SHARE_MIN, Reserve
 from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from ascar.study import Study
 
 
-# The search gets at least this share of the time that is left, however noisy the verification is.
-_SEARCH_SHARE_MIN = 0.4
 # Half of the comparisons take more pairs than those that will probably do.
 _CAUTION = 2
 # With more of the budget left, the search goes on rather than a comparison that nothing decides.
@@ -98,7 +96,7 @@ class Verification:
         optimizer expects, which is less than that of the luckiest trial; they take at most a share of the
         time that is left now.
         """
-        most_s = (1 - _SEARCH_SHARE_MIN) * self.campaign.left_s
+        most_s = (1 - SEARCH_SHARE_MIN) * self.campaign.left_s
 
         def needed_s(best: RecommendedTrial | None) -> float:
             trial = self.promising(best)
@@ -207,7 +205,7 @@ class Verification:
 
     def _gain(self, score: float) -> float:
         """What a score is against the default's: the ratio's logarithm, or a share."""
-        defaults = [one.score for one in self.campaign.of(Purpose.DEFAULT) if one.score is not None]
+        defaults = [one.score for one in self.campaign.defaults if one.score is not None]
         if not defaults:
             return 0.0
         sign, default = self.campaign.prepared.study.objective.sign, fmean(defaults)

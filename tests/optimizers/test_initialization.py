@@ -90,14 +90,14 @@ def test_without_a_posterior_the_lowest_mean_is_recommended():
 def test_a_design_near_the_default_keeps_half_of_its_values_and_is_valid():
     wide = Space(tuple(integer(f"p{at}", (0, 1_000), default=500) for at in range(20)), name="wide")
     space = wide.constrain("p0 + p1 <= 1200")
-    drawn = initial(space, np.random.default_rng(3), 40, "near-default")
+    drawn = initial(space, np.random.default_rng(3), 40, "near-known")
     assert len(set(drawn)) == 40
     for one in drawn:
         space.validate(dict(one))
     kept = np.mean([[one[name] == 500 for name in space.names] for one in drawn], axis=0)
     assert kept.mean() == pytest.approx(0.5, abs=0.06) and kept.min() > 0.2
     first = space.validate({f"p{at}": 7 for at in range(20)})
-    near = initial(space, np.random.default_rng(3), 41, "near-default", (first,))
+    near = initial(space, np.random.default_rng(3), 41, "near-known", (first,))
     assert near[0] == first and len(near) == 41
     kept = np.mean([[one[name] == 7 for name in space.names] for one in near[1:]])
     assert kept == pytest.approx(0.5, abs=0.06)

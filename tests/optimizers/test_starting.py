@@ -22,9 +22,9 @@ def space() -> Space:
     ).constrain('fs != "btrfs" or depth <= 32')
 
 
-def proposed(similar=(), **keys):
+def proposed(similar=(), advised=None, **keys):
     theirs = [Proposal(Configuration(one), Origin.SIMILAR, "run 7") for one in similar]
-    return start_proposals(StartSection(**keys), space(), 1, theirs)
+    return start_proposals(StartSection(**keys), space(), 1, theirs, advised)
 
 
 def began(similar=(), **keys):
@@ -94,3 +94,18 @@ def test_each_says_where_it_comes_from():
         (Origin.SIMILAR, "run 7"),
         (Origin.PREFERRED, "start.preferred"),
     ]
+
+
+def test_what_a_manual_advises_is_the_default_with_its_values():
+    (found,) = proposed(advised={"fs": "xfs", "inode": 512, "elsewhere": 1})
+    assert (dict(found.configuration), found.origin) == (
+        {"fs": "xfs", "inode": 512, "depth": 8},
+        Origin.ADVISED,
+    )
+
+
+def test_advice_that_is_not_possible_here_gives_way():
+    assert proposed(advised={"fs": "zfs", "depth": 8}) == (), "an unknown value leaves the default"
+    (found,) = proposed(advised={"fs": "btrfs", "depth": 64})
+    assert space().is_valid(found.configuration)
+    assert proposed(advised={"fs": "xfs"}, advice=False) == ()

@@ -114,10 +114,10 @@ class AtWork:
     def back(self):
         self.trial = None
 
-    def measure(self, rules, settle_s, measure_s):
+    def collect(self, rules, settle_s, measure_s):
         assert rules == (self.trial or self.kept)
         self.time_s += settle_s + measure_s
-        return {"tp": next(self.sides[rules])}
+        return {"client": [next(self.sides[rules])]}
 
     def observe(self, seconds):
         self.time_s += seconds
@@ -126,7 +126,8 @@ class AtWork:
 
 def learned(reference, candidate, objective):
     system = AtWork(reference, candidate, BEFORE)
-    after, found = kept_if_better(system, objective, BEFORE, AFTER)
+    after, found, broken = kept_if_better(system, objective, BEFORE, AFTER)
+    assert broken == ""
     assert (after == AFTER) == (system.kept == AFTER) == found.improved
     return found.gain, found.improved
 

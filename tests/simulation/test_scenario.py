@@ -24,6 +24,8 @@ from ascar.simulation.reading import FILE_BYTES_MAX, complete, read_scenario
 from ascar.starter.keys import keys_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sim"
+OF_ANOTHER_PLACE = {"read-ahead-cliff"}
+"""Presets that are not of the thesis' set-up."""
 
 LEAST = """
 name = "least"
@@ -111,14 +113,14 @@ def test_there_is_an_example_for_every_row_of_the_table_and_for_capes():
         "btio-b", "btio-c",
     }  # fmt: skip
     assert rows <= set(PRESETS)
-    for name in PRESETS:
+    for name in set(PRESETS) - OF_ANOTHER_PLACE:
         if not name.startswith("btio"):
             assert (preset(name).client_count, preset(name).server_count) == (5, 4)
 
 
 def test_the_thesis_set_up_is_the_same_for_all_rows():
     physics = ("servers", "metadata", "network", "striping", "locks", "control")
-    for name in PRESETS:
+    for name in set(PRESETS) - OF_ANOTHER_PLACE:
         assert [getattr(preset(name), key) for key in physics] == [
             getattr(preset("random-write"), key) for key in physics
         ], name

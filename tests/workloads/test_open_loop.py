@@ -29,7 +29,7 @@ def test_a_rate_makes_a_loop_open():
     ],
 )
 def test_a_note_names_the_percentiles_of_a_closed_loop(workload, metrics, words):
-    note = closed_loop_note(workload, metrics)
+    note = closed_loop_note({"workload": workload}, metrics)
     assert note.startswith(words) and bool(note) == bool(words)
     assert ("rate_per_s" in note) == ("rate_per_s" in workload and bool(words))
 

@@ -42,9 +42,11 @@ pub enum Kind {
     NoiseNetwork,
     /// Requests that were lost are looked for.
     Timeouts,
+    /// A file's turn on a stream ends.
+    Turn,
 }
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 16] = [
     Kind::Leave,
     Kind::Arrive,
     Kind::Delivered,
@@ -60,6 +62,7 @@ const KINDS: [Kind; 15] = [
     Kind::NoiseDisk,
     Kind::NoiseNetwork,
     Kind::Timeouts,
+    Kind::Turn,
 ];
 
 /// Bits of the index; the kind takes the rest of 32.

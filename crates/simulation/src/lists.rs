@@ -50,6 +50,22 @@ impl List {
         self.tail = entry;
     }
 
+    /// Take the entry behind `previous`, which is in the list; `None`: the first.
+    pub fn take_behind(&mut self, table: &mut impl Linked, previous: Option<u32>) -> Option<u32> {
+        let Some(previous) = previous else {
+            return self.pop(table);
+        };
+        let entry = *table.next(previous);
+        if entry == NONE {
+            return None;
+        }
+        *table.next(previous) = *table.next(entry);
+        if self.tail == entry {
+            self.tail = previous;
+        }
+        Some(entry)
+    }
+
     /// Take the first entry.
     #[inline]
     pub fn pop(&mut self, table: &mut impl Linked) -> Option<u32> {

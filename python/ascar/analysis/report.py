@@ -21,6 +21,7 @@ from ascar.pilot.turns import mean_of_runs
 from ascar.render import compact, duration, percentage
 from ascar.results.trial import Purpose, TrialState
 from ascar.systems import commands_of
+from ascar.workloads.open_loop import closed_loop_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +108,7 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
             sections.time_section(outcome, trials),
             tag("h2", "Valid for"),
             tag("p", "Another kernel, device, memory size or load may give another result."),
+            _loop(run, outcome),
             sections.validity_section(outcome.machine, run.versions),
             tag("h2", "Trials"),
             sections.trials_section(trials, space, objective, default),
@@ -131,6 +133,12 @@ def report_page(run: Run, outcome: Outcome, commands: Mapping[str, Sequence[str]
         tag("style", Html(files("ascar.analysis").joinpath("report.css").read_text("utf-8"))),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', body), lang='en')}\n"
+
+
+def _loop(run: Run, outcome: Outcome) -> Html:
+    """What is to be known of the percentiles that the study goes by."""
+    note = closed_loop_note(outcome.machine, [name for one in run.objectives for name in one.formula.names])
+    return tag("p", f"{note}.") if note else Html("")
 
 
 def _facts(run: Run, outcome: Outcome, trials: Sequence[Trial]) -> Html:

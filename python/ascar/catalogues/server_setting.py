@@ -30,6 +30,7 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         default: the server's default.
         unit: the unit of the numbers.
         expert: whether the setting belongs to the expert's space.
+        advised: the value that the manual advises, or a formula over the `memory` of the server; None: none.
         what: what the setting does.
         manual: where the manual speaks of it.
     """
@@ -46,6 +47,12 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     special: dict[str, str] = {}
     unit: str = ""
     expert: bool = False
+    advised: bool | int | float | str | None = None
+
+    @property
+    def parameter_name(self) -> str:
+        """The name in a study, whose formulas know no hyphen."""
+        return identifier(self.name)
 
     @property
     def cost(self) -> ChangeCost:
@@ -92,11 +99,6 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
     weakest_special: str = ""
     when: str = ""
     set_by: str = ""
-
-    @property
-    def parameter_name(self) -> str:
-        """The name in a study, whose formulas know no hyphen."""
-        return identifier(self.name)
 
     @property
     def cost(self) -> ChangeCost:

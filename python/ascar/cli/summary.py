@@ -155,9 +155,8 @@ def _loop(outcome: Outcome, run: Run) -> Iterator[str]:
     """What is to be known of the percentiles that the study goes by."""
     from ascar.workloads.open_loop import closed_loop_note
 
-    workload = outcome.machine.get("workload")
     names = [name for one in run.objectives for name in one.formula.names]
-    if isinstance(workload, dict) and (note := closed_loop_note(workload, names)):
+    if note := closed_loop_note(outcome.machine, names):
         yield note
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Space
 
 _CENTRES = 4
-# With so many parameters a plain design seldom has a configuration without a value that spoils everything.
-_MANY = 10
 # Draws of hyperparameters that a recommendation is averaged over.
 _DRAWS = 4
 # A gain below this share of the losses' spread is not worth an evaluation for its own sake.
@@ -59,8 +57,8 @@ class AutoOptions(OptimizerTable, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         design: configurations measured before the model guides.
-        initialization: the way in which they are drawn; None: "near-default" where a start configuration is
-            known and the space has ten parameters or more, "latin-hypercube" elsewhere.
+        initialization: the way in which they are drawn; None: "near-known" where the space has ten parameters
+            or more and the default or a start configuration was measured before, "latin-hypercube" elsewhere.
         remeasure: whether a measured configuration may be proposed again (`Auto.reason` then says so).
         acquisition: the criterion that chooses the next evaluation.
         hyperparameters: drawn from their posterior at each step, or the most probable ones.
@@ -109,8 +107,7 @@ class Auto(ModelSearch):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.options = AutoOptions.read(options)
-        usual = "near-default" if start and len(space.parameters) >= _MANY else "latin-hypercube"
-        super().__init__(space, seed, start, self.options.design, self.options.initialization or usual)
+        super().__init__(space, seed, start, self.options.design, self.options.initialization)
         self.reason = "design"
         self._fitter = Fitter(self.ledger, self.columns, self.options.rough, self.options.logarithmic)
         self._pricing = Pricing(self.ledger, self.columns)
@@ -126,7 +123,7 @@ class Auto(ModelSearch):
         Raises:
             Exhausted: every valid configuration is known or out, and measuring one again promises no gain.
         """
-        designed = self._designed()
+        designed = self.designed()
         self.reason = "design" if designed is not None else "search"
         chosen = self.ledger.take(designed or self.guided() or self.any())
         self._pricing.ask(chosen)
@@ -204,12 +201,12 @@ class Auto(ModelSearch):
         beyond = scale.original(float(mean[at]) + sd, noise)
         return Recommendation(guides[0].measured[at], loss, abs(beyond - loss))
 
-    def _designed(self) -> Configuration | None:
+    def designed(self) -> Configuration | None:
         """What is left of the design: the start's first, then the cheapest to reach where seconds count."""
+        if not self.options.per_second:
+            return super().designed()
         started = self.ledger.started()
-        if started is not None or not self.options.per_second:
-            return started or self.ledger.first_fresh(self._design)
-        return self._pricing.cheapest([one for one in self._design if self.ledger.fresh(one)])
+        return started or self._pricing.cheapest([one for one in self.design if self.ledger.fresh(one)])
 
     def _left(self) -> Configuration | None:
         """A random fresh configuration, where the model sees none; None: every one is known."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ascar.space import Configuration, Space
 
-Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random", "near-default"]
+Method = Literal["latin-hypercube", "maximin", "sobol", "halton", "random", "near-known"]
 
 _KEPT_SHARE = 0.5
 # Latin hypercubes that a maximin one is chosen among.
@@ -21,7 +21,13 @@ _HYPERCUBES = 20
 
 
 def initial(
-    space: Space, rng: np.random.Generator, n: int, method: Method, start: tuple[Configuration, ...] = ()
+    space: Space,
+    rng: np.random.Generator,
+    n: int,
+    method: Method,
+    start: tuple[Configuration, ...] = (),
+    *,
+    known: Configuration | None = None,
 ) -> list[Configuration]:
     """The configurations that a search begins with, each once.
 
@@ -35,10 +41,11 @@ def initial(
         n: the number of configurations wanted; fewer come back where the space is small.
         method: "random", each configuration as likely as any other; "latin-hypercube"; "maximin", of several
             Latin hypercubes the one whose two nearest configurations are farthest apart; "sobol" or "halton",
-            a scrambled low-discrepancy sequence over the valid configurations; "near-default": a Latin
-            hypercube of which each configuration keeps each value of the first start configuration, or of the
-            default, with a probability of one half.
+            a scrambled low-discrepancy sequence over the valid configurations; "near-known": a Latin
+            hypercube of which each configuration keeps each value of one that is known, with a probability of
+            one half.
         start: defaults and known good configurations.
+        known: the one that "near-known" stays near; None: the first start configuration, or the default.
     """
     wanted = max(0, n - len(start))
     match method:
@@ -48,14 +55,15 @@ def initial(
             drawn = space.latin_hypercube(rng, wanted) if wanted else []
         case "maximin":
             drawn = _maximin(space, rng, wanted, start)
-        case "near-default":
-            drawn = _near(space, rng, wanted, start[0] if start else space.default()) if wanted else []
+        case "near-known":
+            known = known or (start[0] if start else space.default())
+            drawn = _near(space, rng, wanted, known) if wanted else []
         case "sobol" | "halton":
             drawn = space.sequence(rng, wanted, method) if wanted else []
     return list(dict.fromkeys((*start, *drawn)))
 
 
-def _near(space: Space, rng: np.random.Generator, n: int, centre: Configuration) -> list[Configuration]:
+def _near(space: Space, rng: np.random.Generator, n: int, known: Configuration) -> list[Configuration]:
     """A Latin hypercube, half of it given up for a configuration that works.
 
     With many parameters nearly every configuration of a design has one of the values that spoil everything,
@@ -63,7 +71,7 @@ def _near(space: Space, rng: np.random.Generator, n: int, centre: Configuration)
     """
     found: list[Configuration] = []
     for one in space.latin_hypercube(rng, n):
-        kept = {name: value for name, value in centre.items() if rng.random() < _KEPT_SHARE}
+        kept = {name: value for name, value in known.items() if rng.random() < _KEPT_SHARE}
         found.append(space.nearest({**one, **kept}))
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 from ascar.errors import SpaceError, StudyError
 from ascar.optimizers.proposals import Proposal
 from ascar.results.trial import Origin
+from ascar.space import Choices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 
 
 def start_proposals(
-    start: StartSection, space: Space, seed: int, similar: Sequence[Proposal] = ()
+    start: StartSection,
+    space: Space,
+    seed: int,
+    similar: Sequence[Proposal] = (),
+    advised: Mapping[str, Value] | None = None,
 ) -> tuple[Proposal, ...]:
-    """What a search proposes first: known good configurations, a similar study's best, preferred values.
+    """What a search proposes first: known good configurations, a similar study's best, advised values.
 
     Args:
         start: the study's `[start]` table.
         space: the space to search.
         seed: the seed of the draws.
         similar: the best of a similar study, the best first; what is not valid here gives way to the nearest.
+        advised: the values that the system's manual advises, by parameter; None: it advises nothing.
 
     Returns:
         Each configuration once, in this order, all valid.
@@ -46,7 +52,7 @@ def start_proposals(
         for one in _preferred(start, space, np.random.default_rng([seed, 0x9FEF]))
     ]
     first: dict[Configuration, Proposal] = {}
-    for one in (*known, *adapted, *preferred):
+    for one in (*known, *adapted, *_advised(start, space, advised or {}), *preferred):
         first.setdefault(one.configuration, one)
     return tuple(first.values())
 
@@ -64,6 +70,21 @@ def _known(space: Space, values: Mapping[str, Any], key: str) -> Configuration:
             f"or set what it depends on ({space[idle[0]].condition})"
         )
     return found
+
+
+def _advised(start: StartSection, space: Space, values: Mapping[str, Value]) -> list[Proposal]:
+    """The default with the advised values of the parameters that are searched, or the nearest valid one."""
+    possible = {
+        name: value
+        for name, value in values.items()
+        if name in space.names
+        and not (isinstance(domain := space.domain(name), Choices) and value not in domain.values)
+    }
+    default = space.default()
+    found = space.nearest({**default, **possible})
+    if not start.advice or found == default:
+        return []
+    return [Proposal(found, Origin.ADVISED, "the system's manual advises it for this machine")]
 
 
 def _preferred(start: StartSection, space: Space, rng: np.random.Generator) -> list[Configuration]:

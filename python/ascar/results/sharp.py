@@ -213,6 +213,7 @@ class SharpLearnResult(
         difference_low: the lower end of its interval, which holds at all looks together.
         difference_high: the upper end of that interval.
         pairs: the number of pairs of intervals.
+        broken: the bound that better rules broke, so that they were not kept; else empty.
     """
 
     objective: str
@@ -229,6 +230,7 @@ class SharpLearnResult(
     difference_low: float | None
     difference_high: float | None
     pairs: Count
+    broken: str = ""
 
 
 class BestRules(RuleSetResult, frozen=True, kw_only=True):

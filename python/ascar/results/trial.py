@@ -61,6 +61,8 @@ class Origin(StrEnum):
     """The best of the study that `[start] study` names."""
     LIBRARY = "library"
     """The library: it helped a load like this one."""
+    ADVISED = "advised"
+    """The system's manual, for a machine like this."""
     PREFERRED = "preferred"
     """The study, in `[start] preferred`."""
     OPTIMIZER = "optimizer"

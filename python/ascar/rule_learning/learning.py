@@ -11,13 +11,14 @@ from ascar.capes.modern.learner import Modern
 from ascar.sharp.live_comparison import kept_if_better
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ascar.capes.axes import Setting
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns
     from ascar.rule_learning.system import RuleSystem
     from ascar.rules import RuleSet
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.running import TickedSystem
 
 _TOLD_EVERY_S = 60.0
@@ -33,6 +34,7 @@ class Learned:
         comparison: the comparison of the two settings in turns; None if there was nothing to compare.
         ticks: the number of ticks that were read.
         settings: the number of settings that were visited.
+        broken: the bound that better rules broke, so that they were not kept; else empty.
     """
 
     before: RuleSet
@@ -40,6 +42,7 @@ class Learned:
     comparison: InTurns | None
     ticks: int
     settings: int
+    broken: str = ""
 
 
 def learn_numbers(
@@ -49,6 +52,7 @@ def learn_numbers(
     *,
     learn_s: float,
     seed: int = 0,
+    bounds: Sequence[MetricBound] = (),
     told: Callable[[float, int], None] = lambda _left_s, _settings: None,
 ) -> Learned:
     """Turn the numbers until the time is over, and keep the best of them if they are shown to be better.
@@ -59,6 +63,7 @@ def learn_numbers(
         objective: the objective over an interval's metrics.
         learn_s: the learning time, in the system's own time.
         seed: the seed of the learner.
+        bounds: what the best rules must keep to be kept.
         told: hears of the seconds left and the settings seen, once a minute of the system's time.
 
     Raises:
@@ -78,8 +83,9 @@ def learn_numbers(
     finally:
         turned.end()
     before = turned.rules
-    after, comparison = kept_if_better(system, objective, before, turned.rules_at(_best(policy, turned)))
-    return Learned(before, after, comparison, ticks, len(policy.surface.places))
+    best = turned.rules_at(_best(policy, turned))
+    after, comparison, broken = kept_if_better(system, objective, before, best, bounds)
+    return Learned(before, after, comparison, ticks, len(policy.surface.places), broken)
 
 
 def _best(policy: Modern, turned: RuleSystem) -> Setting:

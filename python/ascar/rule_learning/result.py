@@ -51,6 +51,7 @@ def learn_result(objective: str, found: Learned) -> SharpLearnResult:
         rules=rules_id(found.after),
         rule_set=rule_set_result(found.after),
         improved=found.after != found.before,
+        broken=found.broken,
         **estimates_of(found.comparison),
         pairs=0 if found.comparison is None else len(found.comparison.reference),
     )

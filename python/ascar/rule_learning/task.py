@@ -13,6 +13,7 @@ from ascar.errors import InputError
 from ascar.rule_learning.learning import learn_numbers
 from ascar.rule_learning.result import begun_learning, learn_result
 from ascar.rule_learning.system import RuleSystem
+from ascar.sharp.client_shares import check_bounds
 from ascar.sharp.deployment import ExpectedDeployment, ManagedSystem, rules_id
 from ascar.sharp.deployment.managed_system import check_objective
 from ascar.sharp.ranges import FIELDS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ascar.rule_learning.learning import Learned
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Roster
+    from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.running import TickedSystem
     from ascar.simulation import Scenario
 
@@ -45,6 +47,7 @@ class LearnTask:
         fields: the numbers of a rule's action to learn.
         at: numbers of the rules, from 0; None: all.
         seed: the seed of the learner.
+        bounds: what the best rules must keep to be kept.
     """
 
     objective: Objective
@@ -56,6 +59,7 @@ class LearnTask:
     fields: tuple[str, ...] = tuple(FIELDS)
     at: tuple[int, ...] | None = None
     seed: int = 0
+    bounds: tuple[MetricBound, ...] = ()
 
     @contextmanager
     def system(self) -> Generator[TickedSystem]:
@@ -109,11 +113,18 @@ def learn_rules(
         WorkError: the system does not do as it is told, or the objective has no value.
     """
     check_objective(task.objective)
+    check_bounds(task.bounds)
     with task.system() as system:
         rule_system = RuleSystem(system, task.kept(system), task.objective).turn(task.fields, task.at)
         with open_history() as history, history.recording(*begun_learning(task)) as run:
             found = learn_numbers(
-                system, rule_system, task.objective, learn_s=task.learn_s, seed=task.seed, told=told
+                system,
+                rule_system,
+                task.objective,
+                learn_s=task.learn_s,
+                seed=task.seed,
+                bounds=task.bounds,
+                told=told,
             )
             run.conclude(learn_result(task.objective.text, found))
         if isinstance(system, ManagedSystem) and task.workload is not None:

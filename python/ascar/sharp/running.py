@@ -53,15 +53,6 @@ class RunningSystem(Protocol):
         """
         ...
 
-
-class TickedSystem(RunningSystem, Protocol):
-    """A system whose throughput can be read tick by tick, and whose trials can be long."""
-
-    @property
-    def time_s(self) -> float:
-        """Seconds of the system that have passed."""
-        ...
-
     def collect(
         self, rules: RuleSet | None, settle_s: float, measure_s: float, *, going_on: bool = False
     ) -> dict[str, list[float]]:
@@ -76,6 +67,15 @@ class TickedSystem(RunningSystem, Protocol):
         Raises:
             WorkError: there is no reading, or other rules were in force.
         """
+        ...
+
+
+class TickedSystem(RunningSystem, Protocol):
+    """A system that learns for long: its trials can be renewed."""
+
+    @property
+    def time_s(self) -> float:
+        """Seconds of the system that have passed."""
         ...
 
     def renew(self) -> None:

@@ -47,6 +47,8 @@ class StartSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         study_trials: the number of trials to take from it.
         library_trials: the number of configurations to take from the library: those that improved the most
             similar loads on the same kind of system, for the same objective.
+        advice: whether the configuration that the system's manual advises for the machine is tried, where
+            there is one.
         preferred: parameters with a list of values each that are likely to be good ones.
         preferred_trials: the number of configurations that take the preferred values, the other parameters at
             random.
@@ -56,6 +58,7 @@ class StartSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     study: str | int | None = None
     study_trials: int = 3
     library_trials: int = 0
+    advice: bool = True
     preferred: dict[str, list[Any]] = {}
     preferred_trials: int = 5
 
@@ -69,7 +72,8 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         confidence: the confidence of the intervals.
         readings_min: the fewest readings in the stable phase; None: the preset's.
         load_min: the load runs at least this long, unless it is abandoned.
-        load_max: the greatest length of a load.
+        load_max: the greatest length of a load. Where the budget holds less than 16 search trials of the
+            length of the default's first one, those are shorter, but at least `load_min` long.
         reading: time between unit readings.
         abandon: the load of a search trial is ended as soon as it is worse than the best so far; so often, at
             most, that happens to one that is as good; 0: never.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_KIND",
     "Adopting",
+    "Advising",
     "Announced",
     "Degradable",
     "Guarded",
@@ -297,6 +298,16 @@ class Adopting(Protocol):
 
     def adopt(self, space: Space) -> None:
         """Learn the study's space."""
+        ...
+
+
+@runtime_checkable
+class Advising(Protocol):
+    """A target whose manual advises values for a machine like this."""
+
+    @property
+    def advice(self) -> Mapping[str, Value]:
+        """The advised values by parameter, also of parameters that the study does not search."""
         ...
 
 

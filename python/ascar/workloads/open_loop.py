@@ -7,7 +7,7 @@ it (coordinated omission); percentiles of latencies are then not what users wait
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,15 +21,16 @@ def loop_of(rate_per_s: float | None) -> Loop:
     return "closed" if rate_per_s is None else "open"
 
 
-def closed_loop_note(workload: Mapping[str, object], metrics: Iterable[str]) -> str:
+def closed_loop_note(valid_for: Mapping[str, Any], metrics: Iterable[str]) -> str:
     """What is to be known of percentiles among metrics; empty for an open loop, and where there are none.
 
     Args:
-        workload: the description of the load.
-        metrics: the names that the objective and the constraints have.
+        valid_for: what a run's results hold for; "workload" is the description of its load.
+        metrics: the names that its objectives have.
     """
     found = sorted(name for name in set(metrics) if _PERCENTILE.fullmatch(name))
-    if workload.get("loop") != "closed" or not found:
+    workload = valid_for.get("workload")
+    if not isinstance(workload, dict) or workload.get("loop") != "closed" or not found:
         return ""
     advice = "; [workload] rate_per_s lets work arrive at a rate" if "rate_per_s" in workload else ""
     are = "is that of a closed loop" if len(found) == 1 else "are those of a closed loop"

@@ -243,14 +243,14 @@ def test_an_interrupt_of_a_check_leaves_the_rules_that_are_kept(library):
     )
     watcher.cycle()
     assert events[-1].kind == "verified"
-    plain = system.measure
+    plain = system.collect
 
     def interrupted(rules, settle_s, measure_s):
         if rules is None:
             raise KeyboardInterrupt
         return plain(rules, settle_s, measure_s)
 
-    system.measure = interrupted
+    system.collect = interrupted
     with pytest.raises(KeyboardInterrupt):
         watcher.cycle()
     assert system.in_force().bare() == GOOD

@@ -253,6 +253,7 @@ impl Builder<'_> {
                 window_max,
                 waiting: List::default(),
                 waiting_count: 0,
+                turns: maker.turns(),
                 in_flight: InFlight::default(),
                 dirty: 0,
                 dirty_waiters: List::default(),

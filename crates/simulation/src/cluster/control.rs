@@ -6,6 +6,8 @@ use ascar_congestion::{
     AnyController, Bounds, Deployment, Extended, Extensions, Faithful, Fixed, Probe, RuleSet, Unit,
 };
 
+use super::nanos;
+use super::turns::Turns;
 use crate::scenario::{Control, Controller, RuleExtensions, ScenarioError};
 
 /// Makes the controllers of a group's streams.
@@ -83,6 +85,20 @@ impl<'a> ControllerMaker<'a> {
                 self.control.window_max as u32,
             ),
         }
+    }
+
+    /// The turns of a stream's files, where their number is limited.
+    pub fn turns(&self) -> Option<Box<Turns>> {
+        let control = self.control;
+        let limited = control.active_files > 0 && self.rogue_window.is_none();
+        let ns = |milliseconds: f64| nanos(milliseconds / 1e3);
+        limited.then(|| {
+            Box::new(Turns::new(
+                control.active_files,
+                ns(control.turn_ms),
+                ns(control.turn_idle_ms),
+            ))
+        })
     }
 
     /// The controller of one stream; seeds tell the probes of streams apart.

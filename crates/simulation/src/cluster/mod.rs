@@ -16,6 +16,7 @@ mod streams;
 mod summary;
 mod threads;
 mod transfer;
+mod turns;
 
 use ascar_congestion::{AnyController, InFlight};
 use ascar_random::Random;
@@ -37,6 +38,7 @@ use metadata::MetadataServer;
 use summary::Counters;
 pub(crate) use summary::Series;
 use threads::Thread;
+use turns::Turns;
 
 /// A client: its cache and what it has done.
 #[derive(Debug)]
@@ -80,6 +82,8 @@ struct Stream {
     /// Requests that wait for the window.
     waiting: List,
     waiting_count: u32,
+    /// How many files may have requests under way; none: any number.
+    turns: Option<Box<Turns>>,
     /// Reserved or sent, and not answered.
     in_flight: InFlight,
     dirty: u64,
@@ -202,6 +206,7 @@ impl Cluster {
             Kind::NoiseDisk => self.noise_disk(index),
             Kind::NoiseNetwork => self.noise_network(index),
             Kind::Timeouts => self.timeouts(),
+            Kind::Turn => self.turn_ends(index),
         }
     }
 

@@ -5,6 +5,7 @@ use ascar_congestion::{AnyController, Controller, Fixed, Reply};
 use super::Cluster;
 use super::control::ControllerMaker;
 use crate::events::Kind;
+use crate::lists::NONE;
 use crate::outcome::Indicators;
 use crate::requests::{Place, Purpose, Request};
 use crate::scenario::{Controller as Chosen, ScenarioError};
@@ -25,10 +26,10 @@ impl Cluster {
     pub(super) fn pump(&mut self, number: u32) {
         let (now, now_us) = (self.now, self.now_us());
         loop {
-            let stream = &mut self.streams[number as usize];
-            let Some(index) = stream.waiting.first() else {
+            let Some((previous, index)) = self.next_waiting(number) else {
                 return;
             };
+            let stream = &mut self.streams[number as usize];
             let length = self.requests[index].length;
             let in_flight = stream.in_flight.requests;
             let admitted =
@@ -36,8 +37,11 @@ impl Cluster {
             if !admitted || in_flight >= stream.window_max {
                 return;
             }
-            stream.waiting.pop(&mut self.requests);
+            stream.waiting.take_behind(&mut self.requests, previous);
             stream.waiting_count -= 1;
+            if let Some(turns) = &mut stream.turns {
+                turns.sent(self.requests[index].object);
+            }
             stream.in_flight.requests += 1;
             stream.in_flight.bytes += u64::from(length);
             let leave_us = stream.controller.reserve(now_us, length);
@@ -47,6 +51,52 @@ impl Cluster {
                 self.events
                     .push((leave_us * 1_000).max(now), Kind::Leave, index);
             }
+        }
+    }
+
+    /// The request that leaves next, if the window admits it, and the one that waits before it.
+    #[inline]
+    fn next_waiting(&mut self, number: u32) -> Option<(Option<u32>, u32)> {
+        let stream = &mut self.streams[number as usize];
+        let first = stream.waiting.first()?;
+        if stream.turns.is_none() {
+            return Some((None, first));
+        }
+        self.next_in_turn(number, first)
+    }
+
+    /// The first waiting request of a file that has a turn, or can have one; the stream is woken when a turn ends.
+    fn next_in_turn(&mut self, number: u32, first: u32) -> Option<(Option<u32>, u32)> {
+        let now = self.now;
+        let turns = self.streams[number as usize].turns.as_mut()?;
+        let mut others_wait = false;
+        let mut entry = first;
+        while entry != NONE && !others_wait {
+            others_wait = !turns.has(self.requests[entry].object);
+            entry = self.requests[entry].next;
+        }
+        let (mut previous, mut entry) = (None, first);
+        while entry != NONE {
+            if turns.admits(self.requests[entry].object, now, others_wait) {
+                return Some((previous, entry));
+            }
+            previous = Some(entry);
+            entry = self.requests[entry].next;
+        }
+        if let Some(at) = turns.next_ns()
+            && turns.due_ns.is_none_or(|due| at < due)
+        {
+            turns.due_ns = Some(at);
+            self.events.push(at.max(now), Kind::Turn, number);
+        }
+        None
+    }
+
+    /// A file's turn on a stream ends: another may have it.
+    pub(super) fn turn_ends(&mut self, number: u32) {
+        if let Some(turns) = &mut self.streams[number as usize].turns {
+            turns.due_ns = None;
+            self.pump(number);
         }
     }
 
@@ -84,13 +134,16 @@ impl Cluster {
         });
         stream.in_flight.requests -= 1;
         stream.in_flight.bytes -= length;
+        if let Some(turns) = &mut stream.turns {
+            turns.answered(request.object, self.now);
+        }
         if request.write {
             stream.written_bytes += length;
         } else {
             stream.read_bytes += length;
         }
         self.counters.replied(self.now, &request);
-        if request.lock != crate::lists::NONE {
+        if request.lock != NONE {
             self.done_under_lock(&request);
         }
         match request.purpose {

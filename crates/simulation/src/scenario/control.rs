@@ -62,6 +62,12 @@ section! {
         pub least_mb_per_s: f64,
         /// Throughput that a stream under rules may have at most; `None`: any.
         pub most_mb_per_s: Option<f64>,
+        /// Files of a stream that may have requests in flight at once, in turns; 0: any number.
+        pub active_files: u32,
+        /// Time that a file keeps its turn while others wait.
+        pub turn_ms: f64,
+        /// A file that asks for nothing for this long gives its turn away.
+        pub turn_idle_ms: f64,
         /// A stream without a reply for this long since its oldest request counts a time-out and sends it again.
         pub timeout_s: f64,
     }
@@ -200,6 +206,9 @@ impl Default for Control {
             extensions: RuleExtensions::default(),
             least_mb_per_s: 0.0,
             most_mb_per_s: None,
+            active_files: 0,
+            turn_ms: 500.0,
+            turn_idle_ms: 8.0,
             timeout_s: 20.0,
         }
     }

@@ -10,6 +10,7 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import (
     Budget,
     Connection,
+    ConstraintTexts,
     Fields,
     Force,
     Json,
@@ -45,6 +46,7 @@ def learn(
     fields: Fields = "m100,b100,tau_us",
     rule: OnlyRules = None,
     objective: ObjectiveText = "throughput",
+    constraints: ConstraintTexts = None,
     duration: Budget = "20 min",
     out: OutOrNone = None,
     force: Force = False,
@@ -70,6 +72,7 @@ def learn(
     from ascar.rule_learning.result import learn_result
     from ascar.rule_learning.task import LearnTask, learn_rules
     from ascar.sharp import objective_of
+    from ascar.sharp.metric_bounds import bounds_of
     from ascar.study import duration as seconds_of
 
     if out is not None:
@@ -90,6 +93,7 @@ def learn(
         tuple(one.strip() for one in fields.split(",")),
         None if rule is None else tuple(one - 1 for one in rule),
         seed or 0,
+        bounds_of(constraints),
     )
 
     def told(left_s: float, settings_seen: int) -> None:
@@ -115,6 +119,8 @@ def _words(found: Learned) -> str:
     if comparison is None or comparison.gain is None:
         return learned + "nothing was better than the rules of the beginning"
     kept = "kept"
-    if not comparison.improved:
+    if found.broken:
+        kept = f"not kept, for {found.broken}: the rules of the beginning are in force"
+    elif not comparison.improved:
         kept = "not shown to be better: the rules of the beginning are in force"
     return f"{learned}{comparison.gain.words}, {comparison.gain.pairs} pairs in turns; {kept}"

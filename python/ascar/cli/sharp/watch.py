@@ -12,6 +12,7 @@ from ascar.cli.options import (
     Caution,
     CheckShare,
     Connection,
+    ConstraintTexts,
     Json,
     LibraryFile,
     Moved,
@@ -56,6 +57,7 @@ def watch(
     workload: WorkloadOrNone = None,
     duration: Budget = "10 min",
     objective: ObjectiveText = "throughput",
+    constraints: ConstraintTexts = None,
     caution: Caution = 0.0,
     observe: Observe = "20 s",
     moved: Moved = 0.25,
@@ -81,10 +83,12 @@ def watch(
     from ascar.cli.library.workloads import objective_named, opened
     from ascar.cli.output import emit, people, say
     from ascar.cli.sharp.system import scenario_or_live
+    from ascar.sharp.client_shares import check_bounds
     from ascar.sharp.deployment import rules_id
     from ascar.sharp.deployment.managed_system import check_objective
     from ascar.sharp.matching import Chooser, RuleWatcher, WatchOptions, watched
     from ascar.sharp.matching.results import watch_result
+    from ascar.sharp.metric_bounds import bounds_of
     from ascar.study import duration as seconds_of
 
     wanted = objective_named(objective)
@@ -102,6 +106,8 @@ def watch(
         seed=seed,
         settings=settings,
     )
+    bounds = bounds_of(constraints)
+    check_bounds(bounds)
     chooser = Chooser(opened(library), wanted.text, caution)
     events: list[WatchEvent] = []
 
@@ -116,7 +122,7 @@ def watch(
 
     with watched(simulated, workload, connection, pace) as system:
         try:
-            RuleWatcher(system, chooser, wanted, pace, listener=listen).run(until_s)
+            RuleWatcher(system, chooser, wanted, pace, listener=listen, bounds=bounds).run(until_s)
         except KeyboardInterrupt:
             system.back()
             raise Interrupted("interrupted; rules on trial are taken back") from None

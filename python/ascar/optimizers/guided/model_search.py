@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ascar.surrogate.acquisition import Acquisition
 
 _CENTRES = 4
+# With so many parameters a plain design seldom has a configuration without a value that spoils everything.
+_MANY = 10
 # What a random decision is about, for its generator.
 _DESIGN, _POOL, _SEARCH, _ANY = range(4)
 
@@ -77,17 +79,42 @@ class ModelSearch:
         start: configurations to propose first.
         design: the number of configurations that are measured before the model is used, the initial ones
             included.
-        method: the method that draws the design.
+        method: the method that draws the design; None: "near-known" in a space of many parameters where a
+            start configuration or the default was measured before, else "latin-hypercube".
     """
 
     def __init__(
-        self, space: Space, seed: int, start: tuple[Configuration, ...], design: int, method: Method
+        self, space: Space, seed: int, start: tuple[Configuration, ...], design: int, method: Method | None
     ) -> None:
         self.ledger = Ledger(space, seed, start)
         self.columns = SpaceColumns.of(space)
-        self._design = initial(space, self.ledger.rng(_DESIGN), design, method, self.ledger.start)
+        self._design_size, self._method = design, method
+        self._drawn: list[Configuration] | None = None
         self._acquisition: Acquisition = log_expected_improvement
         self._made: CandidateSearch | None = None
+
+    @property
+    def design(self) -> list[Configuration]:
+        """The start configurations and the rest of the design, which is drawn once those are measured."""
+        if self._drawn is None:
+            known = self._known()
+            many = len(self.ledger.space.parameters) >= _MANY
+            method = self._method or ("near-known" if many and known else "latin-hypercube")
+            ledger = self.ledger
+            self._drawn = initial(
+                ledger.space, ledger.rng(_DESIGN), self._design_size, method, ledger.start, known=known
+            )
+        return self._drawn
+
+    def _known(self) -> Configuration | None:
+        """Of the default and the start configurations, the best by its first loss; None if none has one.
+
+        Later losses do not count: a search that is resumed draws the same design as one that never stopped.
+        """
+        ledger = self.ledger
+        records = {one: ledger.records.get(one) for one in (ledger.space.default(), *ledger.start)}
+        losses = {one: record.losses[0] for one, record in records.items() if record and record.losses}
+        return min(losses, key=losses.__getitem__, default=None)
 
     def guide(self) -> Guide | None:
         """The model of what is known; None while nothing can be modelled."""
@@ -103,7 +130,11 @@ class ModelSearch:
         Raises:
             Exhausted: every valid configuration is known or out.
         """
-        return self.ledger.take(self.ledger.first_fresh(self._design) or self.guided() or self.any())
+        return self.ledger.take(self.designed() or self.guided() or self.any())
+
+    def designed(self) -> Configuration | None:
+        """What is left of the design, the start configurations first; None when all of it is done."""
+        return self.ledger.started() or self.ledger.first_fresh(self.design)
 
     def recommend(self) -> Recommendation | None:
         """The measured configuration whose loss the model expects to be lowest; None before any success.

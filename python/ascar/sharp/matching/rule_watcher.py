@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot.turns import PairTest
+from ascar.sharp.client_shares import ClientShares
+from ascar.sharp.deployment.managed_system import interval_metrics
 from ascar.sharp.live_comparison import Lengths, in_turns
-from ascar.sharp.matching.doubts import Checks, Looks
+from ascar.sharp.matching.doubts import PAIRS_MAX, Checks, Looks
+from ascar.sharp.metric_bounds import bounds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.objective import Objective
-    from ascar.pilot.turns import InTurns
+    from ascar.pilot.turns import InTurns, Side
     from ascar.results.sharp import WatchEventKind
     from ascar.rules import RuleSet
     from ascar.sharp.matching.choice import Choice, Chooser
     from ascar.sharp.matching.simulated_system import WatchableSystem
+    from ascar.sharp.metric_bounds import MetricBound
 
 _TRIES = 2
 _CHECK_SHARE_MAX = 0.5
@@ -103,12 +107,14 @@ class Kept:
     Attributes:
         choice: the rules.
         checks: pairs of intervals with and without them.
+        shares: what each client got in these.
         looks: throughput under them.
         checked_s: the system's time at the last check, or when they were verified.
     """
 
     choice: Choice
     checks: Checks
+    shares: ClientShares
     looks: Looks = field(default_factory=Looks)
     checked_s: float = 0.0
 
@@ -125,6 +131,7 @@ class RuleWatcher:
         test: the test that ends a comparison.
         listener: told of everything.
         tried: rules that were rolled back on the present workload.
+        bounds: what rules must keep; shares are of what each client gets without rules.
     """
 
     system: WatchableSystem
@@ -134,6 +141,7 @@ class RuleWatcher:
     test: PairTest = field(default_factory=lambda: PairTest(level=0.05, pairs_min=4, pairs_max=12))
     listener: Callable[[WatchEvent], None] = lambda _: None
     tried: set[str] = field(default_factory=set[str])
+    bounds: tuple[MetricBound, ...] = field(default_factory=lambda: bounds_of(None))
     _known: dict[str, float] | None = None
     _kept: Kept | None = None
 
@@ -189,13 +197,13 @@ class RuleWatcher:
         """An interval under the rules, and one without: why they are doubted, or nothing."""
         rules, pace, doubt = kept.choice.rule_set, self.pace, ""
         try:
-            under = self.objective.score(self.system.measure(rules, 0.0, pace.measure_s))
+            under = self._interval(kept, "candidate", 0.0)
         except ExpressionError as error:
             return error.message
         self.system.take_off()
         try:
-            without = self.objective.score(self.system.measure(None, pace.settle_s, pace.measure_s))
-            doubt = kept.checks.doubt(without, under)
+            doubt = kept.checks.doubt(self._interval(kept, "reference", pace.settle_s), under)
+            doubt = doubt or kept.shares.broken()
         except ExpressionError as error:
             doubt = error.message
         finally:
@@ -206,6 +214,18 @@ class RuleWatcher:
         kept.checked_s = self.system.time_s
         self._tell("checked", kept.choice)
         return doubt
+
+    def _interval(self, kept: Kept, side: Side, settle_s: float) -> float:
+        """The score of an interval under kept rules, or without them.
+
+        Raises:
+            ExpressionError: the objective has no value.
+        """
+        rules = kept.choice.rule_set if side == "candidate" else None
+        clients = self.system.collect(rules, settle_s, self.pace.measure_s)
+        metrics = interval_metrics(clients)
+        kept.shares.take(side, clients, metrics)
+        return self.objective.score(metrics)
 
     def _put_back(self, rules: RuleSet) -> None:
         self.system.try_out(rules)
@@ -236,7 +256,8 @@ class RuleWatcher:
         self._known = features
 
     def _verified(self, choice: Choice, doubt: str = "") -> bool:
-        """Try rules against the system as it is, in turns; keep them if they are shown to be better."""
+        """Try rules in turns with the system as it is; keep them if they are better and break no bound."""
+        shares, keeps = ClientShares(self.bounds), False
         try:
             self._tell("deployed", choice)
             shown = in_turns(
@@ -245,19 +266,24 @@ class RuleWatcher:
                 (None, choice.rule_set),
                 test=self.test,
                 lengths=Lengths(self.pace.settle_s, self.pace.measure_s),
+                shares=shares,
                 told=lambda now: self._compared(choice, now),
             )
-            if shown.improved:
+            broken = shares.broken() if shown.improved else ""
+            keeps = shown.improved and not broken
+            if keeps:
                 self.system.try_out(choice.rule_set)
                 self.system.keep()
         finally:
             self.system.back()  # nothing where they are kept
-        if shown.improved:
-            self._kept = Kept(choice, Checks(self.objective.direction), checked_s=self.system.time_s)
+        if keeps:
+            recent = ClientShares(self.bounds, PAIRS_MAX)
+            checks = Checks(self.objective.direction)
+            self._kept = Kept(choice, checks, recent, checked_s=self.system.time_s)
             self._tell("verified", choice, shown)
         else:
-            self._tell("rolled-back", choice, shown, reason=doubt or shown.note)
-        return shown.improved
+            self._tell("rolled-back", choice, shown, reason=broken or doubt or shown.note)
+        return keeps
 
     def _compared(self, choice: Choice, now: InTurns) -> None:
         if now.gain is not None and now.ended != "failures":

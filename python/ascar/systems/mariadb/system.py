@@ -16,6 +16,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from ascar.catalogues.advice import advised_values
 from ascar.catalogues.mariadb import VERSION_MIN, mariadb
 from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.mariadb import MariaPrograms
@@ -96,6 +97,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
             )
         known = tuple(settings_here(self._programs, given.max_connections, binary_log=given.binary_log))
         super().__init__(self.options, known)
+        self.advice = advised_values(known, self._memory_bytes)
         self.space = mariadb_space(
             given.parameters, known, self._given, given.max_connections, self._memory_bytes
         )

@@ -17,6 +17,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from ascar.catalogues.advice import advised_values
 from ascar.catalogues.postgresql import postgresql
 from ascar.errors import Refused, StudyError
 from ascar.program.postgresql import Programs
@@ -77,6 +78,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         space = live_space(given.parameters, None, restarts=self._restart is not None)
         super().__init__(given, space)
         self._address = address_of(given)
+        self.advice = advised_values(postgresql().values(), self._memory_bytes)
 
     def _connect(self) -> PsqlSession:
         return PsqlSession(self._address)

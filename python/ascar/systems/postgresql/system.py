@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascar.catalogues.advice import advised_values
 from ascar.catalogues.postgresql import VERSION_MIN, postgresql
 from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.postgresql import Programs
@@ -87,9 +88,11 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
             raise EnvironmentLacks(
                 f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {VERSION_MIN} on"
             )
+        known = list(settings_here(self._programs))
+        self.advice = advised_values(known, self._memory_bytes)
         self.space = postgresql_space(
             self.options.parameters,
-            settings_here(self._programs),
+            known,
             self.options.max_connections,
             self._memory_bytes,
         )

@@ -23,6 +23,17 @@ pub(super) fn check_control(key: &str, control: &Control) -> Checked {
     )?;
     within(format!("{key}.tau_us"), control.tau_us, (0.0, 1e9))?;
     within(format!("{key}.timeout_s"), control.timeout_s, (0.01, 1e6))?;
+    within(
+        format!("{key}.active_files"),
+        f64::from(control.active_files),
+        (0.0, 1e6),
+    )?;
+    within(format!("{key}.turn_ms"), control.turn_ms, (1.0, 1e6))?;
+    within(
+        format!("{key}.turn_idle_ms"),
+        control.turn_idle_ms,
+        (0.0, control.turn_ms),
+    )?;
     if let Some(Err(fault)) = control.rules.as_deref().map(RuleSet::parse) {
         return refuse(format!("{key}.rules"), fault.to_string());
     }

@@ -1,0 +1,106 @@
+"""A budget of few loads: the search makes them shorter, the last comparison does not."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+
+from ascar.history import History
+from ascar.loops.offline import tune
+from ascar.results.trial import Purpose
+from ascar.study import Study
+
+STUDY = """
+[study]
+name = "few-loads"
+objective = "maximize throughput_ops_per_s"
+budget = "{budget}"
+[target]
+kind = "simulated"
+metrics = {{ throughput_ops_per_s = "1000 + 10 * depth" }}
+noise_relative_sd = 0.05
+run_relative_sd = 0.01
+{target}
+[space.parameters.depth]
+kind = "integer"
+low = 1
+high = 64
+default = 1
+cost = "dyn-kernel"
+[measurement]
+load_min = "{least}"
+load_max = "20 s"
+interval_width = 0.001
+abandon = 0.0
+"""
+
+
+@pytest.fixture
+def trials(tmp_path):
+    with History(tmp_path / "history.sqlite") as history:
+
+        def made(budget: str, *, least: str = "3 s", target: str = ""):
+            outcome = tune(Study.parse(STUDY.format(budget=budget, least=least, target=target)), history)
+            return outcome, history.run(outcome.run_id).trials()
+
+        yield made
+
+
+def loads(trials, purpose: Purpose) -> list[float]:
+    return [trial.stage_s["load"] for trial in trials if trial.purpose is purpose]
+
+
+def test_a_search_of_few_loads_makes_them_shorter_and_compares_at_full_length(trials):
+    outcome, made = trials("8 min")
+    default, *again = loads(made, Purpose.DEFAULT)
+    searched = loads(made, Purpose.SEARCH)
+    assert default == pytest.approx(20)
+    assert len(searched) >= 13
+    assert max(searched) < 13
+    assert len(again) == 2
+    assert fmean(again) == pytest.approx(fmean(searched), abs=1)
+    assert min(loads(made, Purpose.VERIFY)[:10]) == pytest.approx(20)
+    assert outcome.verdict.runs_per_side >= 5
+    assert outcome.verdict.kind == "improved"
+    assert sum(outcome.stage_s.values()) <= 480 * 1.05
+
+
+def test_loads_keep_their_length_where_the_budget_holds_a_search_of_them(trials):
+    _, made = trials("40 min")
+    assert min(loads(made, Purpose.SEARCH)) == pytest.approx(20)
+    assert len(loads(made, Purpose.DEFAULT)) == 2
+
+
+def test_loads_are_never_shorter_than_the_study_says(trials):
+    _, made = trials("8 min", least="20 s")
+    assert min(loads(made, Purpose.SEARCH)) == pytest.approx(20)
+    _, made = trials("90 s", least="5 s")
+    assert min(loads(made, Purpose.SEARCH)) >= 5
+
+
+def test_a_short_load_that_flatters_or_hurts_moves_no_comparison_within_the_search(trials):
+    # The first seconds of every run reach a third of the level: runs of one length are compared.
+    outcome, _ = trials("8 min", target='warm_up = "12 s"\nwarm_up_from = 0.3')
+    assert outcome.verdict.kind == "improved"
+    assert outcome.recommended["depth"] > 40
+    assert outcome.verdict.gain_low < 0.62 < outcome.verdict.gain_high + 0.15
+
+
+def test_a_run_that_goes_on_keeps_the_length(trials, tmp_path):
+    lengths = []
+    with History(tmp_path / "resumed.sqlite") as history:
+        study = Study.parse(STUDY.format(budget="8 min", least="3 s", target=""))
+
+        def interrupt(event):
+            if event.kind == "trial-finished":
+                lengths.append(event.trial.stage_s["load"])
+                if len(lengths) == 6:
+                    raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            tune(study, history, listener=interrupt)
+        outcome = tune(study, history, resume=True)
+        searched = loads(history.run(outcome.run_id).trials(), Purpose.SEARCH)
+    assert max(searched) - min(searched) < 1
+    assert searched[0] == pytest.approx(lengths[-1], abs=1)
