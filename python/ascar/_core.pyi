@@ -453,10 +453,10 @@ RuleValues: TypeAlias = tuple[
     Sequence[tuple[int, int]], tuple[int, int, int], tuple[int, Sequence[int]] | None
 ]
 
-def read_rule_set(text: str) -> tuple[list[RuleValues], int]:
+def read_rule_set(text: str) -> tuple[list[RuleValues], int, int]:
     """Rules (bounds of each indicator; m100, b100, tau_us; uses and means) and window changes a second."""
 
-def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int) -> str:
+def write_rule_set(rules: Sequence[RuleValues], updates_per_second: int, active_files: int) -> str:
     """The text of a rule file."""
 
 _Recorded: TypeAlias = tuple[

@@ -78,10 +78,12 @@ class RuleSet:
     Attributes:
         rules: the rules in order.
         updates_per_second: window changes a second at most.
+        active_files: files of a stream that may have requests in flight at once, in turns; 0: any number.
     """
 
     rules: tuple[Rule, ...]
     updates_per_second: int = 2
+    active_files: int = 0
 
     @classmethod
     def uniform(cls, action: Action) -> RuleSet:
@@ -116,7 +118,7 @@ class RuleSet:
             InputError: line and field that cannot be read, or the region for which no rule is given.
         """
         try:
-            found, updates_per_second = _core.read_rule_set(text)
+            found, updates_per_second, active_files = _core.read_rule_set(text)
         except ValueError as error:
             raise InputError(f"rule set: {error}") from None
         rules = (
@@ -127,7 +129,7 @@ class RuleSet:
             )
             for bounds, action, seen in found
         )
-        return cls(tuple(rules), updates_per_second)
+        return cls(tuple(rules), updates_per_second, active_files)
 
     def text(self) -> str:
         """The text of its file.
@@ -144,7 +146,7 @@ class RuleSet:
             for rule in self.rules
         ]
         try:
-            return _core.write_rule_set(values, self.updates_per_second)
+            return _core.write_rule_set(values, self.updates_per_second, self.active_files)
         except (ValueError, OverflowError) as error:
             raise InputError(f"rule set: {error}") from None
 

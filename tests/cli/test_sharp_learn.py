@@ -52,6 +52,11 @@ def test_a_gain_over_scores_below_zero_is_shown_as_one(ascar: Callable[..., Any]
     path.write_text(RuleSet.uniform(Action(100, 0, 20_000)).text())
     given = ("sharp", "learn", "random-shared", "--rules", path, "--objective", "tp-stdev:10")
     given = (*given, "--fields", "tau_us", "--budget", "2 min")
+    bound = ascar(*given, "--json").document
+    assert not bound["improved"]
+    assert "group_share_min >= 0.9 is not kept: a client gets" in bound["broken"]
+    assert "not kept, for group_share_min >= 0.9" in ascar(*given).out
+    given = (*given, "--constraint", "none")
     done = ascar(*given, "--json")
     assert done.status == 0, done.err
     document = done.document

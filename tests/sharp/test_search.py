@@ -232,3 +232,25 @@ def test_rules_have_counted_what_was_answered(scenario):
     assert 0 < ack_us < 1_000_000
     assert 0 < send_us < 1_000_000
     assert ratio_x100 >= 100
+
+
+def test_a_search_finds_that_files_have_to_take_turns(tmp_path):
+    settings = ["workloads[0].threads[0].instances=16", "workloads[0].filesets[0].entries=16"]
+    scenario = with_settings(preset("read-ahead-cliff"), [*settings, "warmup_s=2", "duration_s=6"])
+    best = {}
+    for active_files in ((), (1, 2, 8)):
+        plan = SearchPlan(patience=1, active_files=active_files)
+        path, limits = tmp_path / f"{len(active_files)}.journal", SearchLimits(evaluations=120)
+        with judging(scenario, path, "throughput", plan, limits=limits) as judge:
+            best[active_files] = search(judge, plan).best
+    free, turned = best.values()
+    assert free.rules.active_files == 0
+    assert turned.rules.active_files in (1, 2)
+    assert turned.score > 1.4 * free.score
+
+
+def test_a_limit_on_files_is_of_our_schedule_and_a_number_of_files():
+    with pytest.raises(InputError, match="use the schedule 'sharp'"):
+        SearchPlan(schedule="faithful", active_files=(2,))
+    with pytest.raises(InputError, match="--active-files"):
+        SearchPlan(active_files=(0,))

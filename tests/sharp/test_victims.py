@@ -60,9 +60,9 @@ def mixed():
     return parse_scenario(MIXED)
 
 
-def searched(scenario, path, bounds, objective="throughput", evaluations=150):
+def searched(scenario, path, bounds, objective="throughput", evaluations=150, client_group=None):
     wanted = objective_of(objective)
-    bench = SimulatedBench(scenario, wanted, 2, bounds=bounds)
+    bench = SimulatedBench(scenario, wanted, 2, bounds=bounds, client_group=client_group)
     plan = SearchPlan()
     with Journal(path, About.of(bench, wanted, plan, bounds)) as journal:
         judge = Judge(bench, wanted, journal, SearchLimits(evaluations), bounds=bounds)
@@ -236,3 +236,38 @@ def test_tuned_controllers_are_better_on_fresh_seeds(mixed):
     means = {one.name: one.mean for one in contest(contenders, wanted, 6, 0.95).entries}
     assert means["best static"] > 1.02 * means[AS_IT_IS]
     assert means["aimd, tuned"] > means["aimd"]
+
+
+def test_rules_of_one_client_group_leave_the_controls_of_the_others_alone(mixed):
+    wanted, usual = objective_of("throughput"), bounds_of(None)
+    of_all, of_writers = (
+        list(
+            SimulatedBench(mixed, wanted, 2, bounds=usual, client_group=group).run(
+                [RuleTrial(None, 3), RuleTrial(PACED, 3)]
+            )
+        )
+        for group in (None, 0)
+    )
+    assert of_all[0].groups == of_writers[0].groups
+    without, paced = of_writers
+    assert paced.rules.rules[0].observed.used_times > 0
+    assert paced.rules.bare() == PACED
+    # Readers are not paced; they get what the writers leave.
+    assert paced.groups[1] > 1.5 * of_all[1].groups[1]
+    assert paced.groups[1] > 0.95 * without.groups[1]
+
+
+def test_a_client_group_that_is_not_there_is_refused(mixed):
+    with pytest.raises(InputError, match="client group 3: 'mixed' has 2, counted from 1"):
+        SimulatedBench(mixed, objective_of("throughput"), client_group=2)
+
+
+@pytest.mark.slow
+def test_rules_of_the_group_that_crowds_help_the_others_too(mixed, tmp_path):
+    usual = bounds_of(None)
+    shared = searched(mixed, tmp_path / "shared", usual)
+    own = searched(mixed, tmp_path / "own", usual, client_group=0)
+    assert own.kind == shared.kind == "improved"
+    assert not own.broken
+    assert min(one.change for one in own.groups) > 0.04
+    assert min(one.change for one in shared.groups) < 0

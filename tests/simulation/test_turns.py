@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ascar.errors import ScenarioError
-from ascar.simulation import preset, run_many, with_settings
+from ascar.errors import InputError, ScenarioError
+from ascar.rules import Action, RuleSet
+from ascar.simulation import INDICATORS, Cluster, preset, run_many, with_rule_text, with_settings
 
 
 def outcome(files: int, **control: float):
@@ -61,3 +62,40 @@ def test_every_file_has_its_turn():
 def test_a_turn_out_of_range_is_refused_by_its_name(name, value):
     with pytest.raises(ScenarioError, match=name):
         with_settings(preset("read-ahead-cliff"), [f"control.{name}={value}"])
+
+
+def test_rules_carry_the_limit_and_their_file_says_so():
+    rules = RuleSet(RuleSet.uniform(Action(0, 800, 0)).rules, active_files=2)
+    assert rules.text().splitlines()[0] == "1,2,active_files=2"
+    assert RuleSet.parse(rules.text()) == rules != RuleSet.uniform(Action(0, 800, 0))
+    with pytest.raises(InputError, match=r"active_files.*from 1 to 1000000"):
+        RuleSet.parse(rules.text().replace("=2", "=0"))
+    with pytest.raises(InputError, match="end of line"):
+        RuleSet.parse(rules.text().replace("=2", "=2,slow_ack_ewma"))
+    settings = ["workloads[0].threads[0].instances=16", "workloads[0].filesets[0].entries=16"]
+    scenario = with_settings(preset("read-ahead-cliff"), [*settings, "warmup_s=5", "duration_s=20"])
+    (found,) = run_many([with_rule_text(scenario, rules.text())])
+    assert found.throughput_mb_per_s == pytest.approx(speed(16, active_files=2), rel=0.1)
+
+
+def test_rules_limit_files_from_when_they_are_put_in_force_until_they_are_taken_off():
+    settings = ["workloads[0].threads[0].instances=16", "workloads[0].filesets[0].entries=16"]
+    cluster = Cluster(with_settings(preset("read-ahead-cliff"), settings))
+    rules = RuleSet(RuleSet.uniform(Action(0, 800, 0)).rules, active_files=2).text()
+
+    def speed_now() -> float:
+        cluster.advance(3)
+        return sum(_rate(cluster) for _ in range(10)) / 10
+
+    cluster.warm_up()
+    free = speed_now()
+    cluster.deploy(rules)
+    turned = speed_now()
+    cluster.deploy(None)
+    assert turned > 1.5 * free
+    assert speed_now() < 1.2 * free
+
+
+def _rate(cluster: Cluster) -> float:
+    columns = [INDICATORS.index(name) for name in ("read_mb_per_s", "write_mb_per_s")]
+    return float(cluster.step()[:, columns].sum())

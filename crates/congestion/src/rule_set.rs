@@ -15,19 +15,23 @@ pub const UPDATES_PER_SECOND_DEFAULT: u32 = 2;
 /// Window changes a second that a set may ask for.
 pub const UPDATES_PER_SECOND_MAX: u32 = 1_000_000;
 
+/// Files of a stream that a set may let have requests in flight at once.
+pub const ACTIVE_FILES_MAX: u32 = 1_000_000;
+
 /// Rules that cover the congestion state space; of those that hold at a point the first counts.
 #[derive(Clone, Debug)]
 pub struct RuleSet {
     rules: Box<[Rule]>,
     axes: usize,
     updates_per_second: u32,
+    active_files: u32,
     index: Index,
 }
 
 impl PartialEq for RuleSet {
     fn eq(&self, other: &Self) -> bool {
-        (&self.rules, self.axes, self.updates_per_second)
-            == (&other.rules, other.axes, other.updates_per_second)
+        let plain = |set: &Self| (set.axes, set.updates_per_second, set.active_files);
+        self.rules == other.rules && plain(self) == plain(other)
     }
 }
 
@@ -76,8 +80,19 @@ impl RuleSet {
             rules: rules.into(),
             axes,
             updates_per_second,
+            active_files: 0,
             index,
         })
+    }
+
+    /// The same rules with a limit on the files of a stream that may have requests in flight at once, in turns; 0: none.
+    pub fn with_active_files(mut self, active_files: u32) -> Result<Self> {
+        if active_files > ACTIVE_FILES_MAX {
+            let allowed = "0 (any number) to 1000000 files";
+            return Err(Fault::setting("active_files", active_files, allowed));
+        }
+        self.active_files = active_files;
+        Ok(self)
     }
 
     /// One rule that holds everywhere: where a search for rules begins (Li, algorithm 1, line 4).
@@ -118,6 +133,12 @@ impl RuleSet {
     #[must_use]
     pub fn updates_per_second(&self) -> u32 {
         self.updates_per_second
+    }
+
+    /// Files of a stream that may have requests in flight at once, in turns; 0: any number.
+    #[must_use]
+    pub fn active_files(&self) -> u32 {
+        self.active_files
     }
 
     /// Microseconds between two window changes at least.

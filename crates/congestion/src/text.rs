@@ -3,12 +3,13 @@
 //! Line 1: `rules,updates_per_second`. Then a rule a line, whole numbers: `ack_lo,ack_hi,send_lo,send_hi,ratio100_lo,
 //! ratio100_hi,m100,b100,tau_us`, and with statistics `used_times,ack_avg,send_avg,ratio100_avg` after them.
 //! Extended sets name their further indicators at the end of line 1 (`8,2,slow_ack_ewma`); bounds of these follow
-//! `ratio100_hi`, and averages `ratio100_avg`.
+//! `ratio100_hi`, and averages `ratio100_avg`. Last in line 1 may stand how many files of a stream have requests in flight
+//! at once (`1,2,active_files=2`).
 
 use crate::bits::RULES_MAX;
 use crate::fault::{Fault, Result};
 use crate::rule::{Action, Interval, Observed, Rule, SPACE};
-use crate::rule_set::{RuleSet, UPDATES_PER_SECOND_MAX};
+use crate::rule_set::{ACTIVE_FILES_MAX, RuleSet, UPDATES_PER_SECOND_MAX};
 use crate::signals::{AXES, AXIS_NAMES, INFINITY, THESIS_AXES};
 
 /// Names of the columns of each axis: bounds and average.
@@ -19,6 +20,9 @@ const COLUMNS: [[&str; 3]; AXES] = [
     ["slow_ack_lo", "slow_ack_hi", "slow_ack_avg"],
     ["timeouts_lo", "timeouts_hi", "timeouts_avg"],
 ];
+
+/// What stands before the number of active files.
+const ACTIVE_FILES: &str = "active_files=";
 
 /// Bytes of the longest text read.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -58,7 +62,8 @@ pub(crate) fn read(text: &str) -> Result<RuleSet> {
         );
         return Err(fault(1, "n_rules", &header.rules.to_string(), allowed));
     }
-    RuleSet::with_axes(rules, header.axes, header.updates_per_second)
+    RuleSet::with_axes(rules, header.axes, header.updates_per_second)?
+        .with_active_files(header.active_files)
 }
 
 /// Writes a rule file, each line ended.
@@ -79,6 +84,9 @@ fn header_text(set: &RuleSet) -> String {
             .iter()
             .map(ToString::to_string),
     );
+    if set.active_files() > 0 {
+        fields.push(format!("{ACTIVE_FILES}{}", set.active_files()));
+    }
     fields.join(",")
 }
 
@@ -103,6 +111,7 @@ struct Header {
     rules: usize,
     updates_per_second: u32,
     axes: usize,
+    active_files: u32,
 }
 
 impl Header {
@@ -111,13 +120,22 @@ impl Header {
         let rules = fields.number("n_rules", 1, RULES_MAX as i64)? as usize;
         let updates_per_second =
             fields.number("updates_per_second", 1, i64::from(UPDATES_PER_SECOND_MAX))? as u32;
-        let mut axes = THESIS_AXES;
+        let (mut axes, mut active_files) = (THESIS_AXES, 0);
         while let Some(name) = fields.next() {
+            if let Some(number) = name.strip_prefix(ACTIVE_FILES) {
+                let mut number = Fields::new(1, number);
+                active_files =
+                    number.number("active_files", 1, i64::from(ACTIVE_FILES_MAX))? as u32;
+                fields.end()?;
+                break;
+            }
             let expected = AXIS_NAMES.get(axes).copied();
             if expected != Some(name) {
                 let allowed = match expected {
-                    Some(expected) => format!("nothing more, or {expected}"),
-                    None => "nothing more".to_owned(),
+                    Some(expected) => {
+                        format!("nothing more, {expected}, or {ACTIVE_FILES} and a number")
+                    }
+                    None => format!("nothing more, or {ACTIVE_FILES} and a number"),
                 };
                 return Err(fault(1, "indicator", name, allowed));
             }
@@ -127,6 +145,7 @@ impl Header {
             rules,
             updates_per_second,
             axes,
+            active_files,
         })
     }
 }

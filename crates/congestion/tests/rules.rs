@@ -217,7 +217,7 @@ fn refusals_name_line_and_field() {
         ("1,0", "line 1, updates_per_second: found \"0\""),
         (
             "1,2,speed",
-            "line 1, indicator: found \"speed\"; allowed: nothing more, or slow_ack_ewma",
+            "line 1, indicator: found \"speed\"; allowed: nothing more, slow_ack_ewma, or active_files=",
         ),
         (
             "2,2\n0,9,0,9,100,900,100,0,0",
@@ -244,6 +244,14 @@ fn refusals_name_line_and_field() {
         (
             "1,2\n0,9,0,9,100,900,100,0,1,7,1,1,1,8",
             "line 2, end of line: found \"8\"",
+        ),
+        (
+            "1,2,active_files=0\n0,9,0,9,100,900,100,0,1",
+            "line 1, active_files: found \"0\"; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            "1,2,active_files=2,slow_ack_ewma\n0,9,0,9,100,900,100,0,1",
+            "line 1, end of line: found \"slow_ack_ewma\"",
         ),
         (
             "1,2\n\n0,9,0,9,100,900,100,0,1\n0,1",

@@ -7,20 +7,25 @@ use pyo3::prelude::*;
 /// Bounds of each indicator, (m100, b100, tau_us), and (used_times, means) where there are statistics.
 type Values = (Vec<(u32, u32)>, (i32, i32, u32), Option<(u64, Vec<u32>)>);
 
-/// The rules of a rule file and its window changes a second.
+/// The rules of a rule file, its window changes a second, and its active files.
 #[pyfunction]
-pub fn read_rule_set(text: &str) -> PyResult<(Vec<Values>, u32)> {
+pub fn read_rule_set(text: &str) -> PyResult<(Vec<Values>, u32, u32)> {
     let set = RuleSet::parse(text).map_err(refuse)?;
     let axes = set.axes();
     let rules = set.rules().iter().map(|rule| values(rule, axes)).collect();
-    Ok((rules, set.updates_per_second()))
+    Ok((rules, set.updates_per_second(), set.active_files()))
 }
 
 /// The text of a rule file; refuses what a rule set may not be.
 #[pyfunction]
-pub fn write_rule_set(rules: Vec<Values>, updates_per_second: u32) -> PyResult<String> {
+pub fn write_rule_set(
+    rules: Vec<Values>,
+    updates_per_second: u32,
+    active_files: u32,
+) -> PyResult<String> {
     let rules = rules.into_iter().map(rule).collect::<PyResult<_>>()?;
     let set = RuleSet::new(rules, updates_per_second).map_err(refuse)?;
+    let set = set.with_active_files(active_files).map_err(refuse)?;
     Ok(set.to_text())
 }
 

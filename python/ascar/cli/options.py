@@ -231,6 +231,28 @@ _EVALUATIONS = _option(
 )
 Evaluations = Annotated[int, _EVALUATIONS]
 EvaluationsOrNone = Annotated[int | None, _EVALUATIONS]
+_ACTIVE_FILES = _option(
+    "--active-files",
+    None,
+    "N,...",
+    "Try also to let only N files of a stream have requests in flight at once, in turns, for each N.",
+)
+ActiveFiles = Annotated[str | None, _ACTIVE_FILES]
+_CLIENT_GROUP = _option(
+    "--client-group",
+    None,
+    "N",
+    "Make rules for the clients of this group of the scenario alone, counted from 1.",
+    min=1,
+)
+ClientGroup = Annotated[int | None, _CLIENT_GROUP]
+_GROUP_RULES = _option(
+    "--group-rules",
+    None,
+    "N=FILE",
+    "Let the clients of this group of the scenario follow these rules already.",
+)
+GroupRules = Annotated[list[str] | None, _GROUP_RULES]
 _PAIRS = _option("--pairs", None, "N", "Compare by at most this many pairs of runs.", min=1, max=1_000)
 Pairs = Annotated[int, _PAIRS]
 _PATIENCE = _option("--patience", None, "N", "End after this many epochs without gain; 0: never.", min=0)

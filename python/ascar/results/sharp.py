@@ -40,10 +40,12 @@ class RuleSetResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         updates_per_second: the largest number of window changes a second.
         rules: the rules; the first one that contains a state applies.
+        active_files: files of a stream that may have requests in flight at once, in turns; 0: any number.
     """
 
     updates_per_second: Count
     rules: tuple[RuleResult, ...]
+    active_files: Count = 0
 
 
 class CandidateAction(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +178,7 @@ class SharpExplainResult(
         tick_s: the length of a tick of the course.
         course: what the rules did to that stream over time, and what came of it.
         plots: the files of the plots.
+        active_files: files of a stream that may have requests in flight at once, in turns; 0: any number.
     """
 
     id: str
@@ -186,6 +189,7 @@ class SharpExplainResult(
     tick_s: float | None
     course: tuple[CourseSeries, ...]
     plots: tuple[str, ...]
+    active_files: Count = 0
 
 
 class SharpLearnResult(

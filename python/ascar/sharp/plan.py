@@ -20,6 +20,7 @@ FIRST = RuleSet.uniform(Action(100, 0, 20_000))
 """One rule that holds everywhere (algorithm 1, line 4)."""
 
 RULES_MAX = 256
+ACTIVE_FILES_MAX = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class SearchPlan:
         hoped: gain of the best of these over `start` where they were found, as a share of its score; None:
             nothing is known of it. The sweep is made only when much less of it comes true.
         without: the `PARTS` that the schedule "sharp" does without.
+        active_files: limits on the files of a stream that may have requests in flight at once, tried with the
+            best of those that the search begins with.
     """
 
     schedule: Schedule = "sharp"
@@ -42,6 +45,7 @@ class SearchPlan:
     others: tuple[RuleSet, ...] = ()
     hoped: float | None = None
     without: frozenset[Part] = frozenset()
+    active_files: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the plan.
@@ -55,7 +59,9 @@ class SearchPlan:
         for part in sorted(self.without):
             if part not in PARTS:
                 raise InputError(f"without = {str(part)[:80]!r}: must be of {', '.join(PARTS)}")
-        if self.schedule != "sharp" and (self.without or self.others):
+        if any(not 1 <= limit <= ACTIVE_FILES_MAX for limit in self.active_files):
+            raise InputError(f"--active-files: must be numbers from 1 to {ACTIVE_FILES_MAX:,}")
+        if self.schedule != "sharp" and (self.without or self.others or self.active_files):
             raise InputError(
                 f"schedule = {self.schedule!r}: begins with one rule set and has no parts to do without; "
                 "use the schedule 'sharp'"
@@ -65,7 +71,8 @@ class SearchPlan:
     def name(self) -> str:
         """The schedule, with what it does without and how many it begins with."""
         left_out = "".join(f" without {part}" for part in sorted(self.without))
-        return f"{self.schedule}{left_out}"
+        files = "".join(f" files {limit}" for limit in self.active_files)
+        return f"{self.schedule}{left_out}{files}"
 
 
 def plan_of(schedule: str, start: RuleSet = FIRST, patience: int | None = None) -> SearchPlan:

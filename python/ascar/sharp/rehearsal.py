@@ -24,7 +24,9 @@ def rehearse(task: Task, listener: Callable[[SearchProgress], None]) -> Rehearsa
     """Make the first phase of a search that begins in a simulation; else its plan as it is."""
     if task.first_in is None:
         return Rehearsal(task.plan)
-    bench = SimulatedBench(task.first_in, task.objective, task.threads, bounds=task.bounds)
+    bench = SimulatedBench(
+        task.first_in, task.objective, task.threads, bounds=task.bounds, client_group=task.client_group
+    )
     plan = replace(task.plan, patience=task.plan.patience or SearchPlan().patience)
     about = About.of(bench, task.objective, plan, task.bounds)
     with Journal(task.journal_path(".first"), about, task.begin) as journal:

@@ -28,5 +28,7 @@ def rule_result(rule: Rule) -> RuleResult:
 def rule_set_result(rules: RuleSet) -> RuleSetResult:
     """A rule set, with the use of its rules if it was counted."""
     return RuleSetResult(
-        updates_per_second=rules.updates_per_second, rules=tuple(rule_result(one) for one in rules.rules)
+        updates_per_second=rules.updates_per_second,
+        rules=tuple(rule_result(one) for one in rules.rules),
+        active_files=rules.active_files,
     )

@@ -102,6 +102,7 @@ class Task:
         threads: runs at a time; None: one a core.
         out: file of the rule set.
         begin: the way in which journals start.
+        client_group: the number of the client group that rules are made for, from 0; None: for all clients.
     """
 
     system: Scenario | Live
@@ -115,6 +116,7 @@ class Task:
     threads: int | None
     out: Path
     begin: Begin
+    client_group: int | None = None
 
     @contextmanager
     def bench(self) -> Generator[Bench]:
@@ -128,7 +130,14 @@ class Task:
             with self.system.bench(self.objective, self.bounds) as live:
                 yield live
         else:
-            yield SimulatedBench(self.system, self.objective, self.threads, self.also, bounds=self.bounds)
+            yield SimulatedBench(
+                self.system,
+                self.objective,
+                self.threads,
+                self.also,
+                bounds=self.bounds,
+                client_group=self.client_group,
+            )
 
     def journal(self, bench: Bench, rehearsal: Rehearsal) -> Journal:
         """Of the runs on the system.

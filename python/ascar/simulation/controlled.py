@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar.errors import ScenarioError
 from ascar.simulation.reading import check, read_text
 from ascar.simulation.scenario import RivalControl
 
@@ -53,13 +54,39 @@ def with_rules(scenario: Scenario, path: Path) -> Scenario:
     return with_rule_text(scenario, read_text(path, f"rules {str(path)!r}"))
 
 
-def with_rule_text(scenario: Scenario, text: str) -> Scenario:
-    """The scenario with all its controls following a rule set, given as the text of its file.
+def with_rule_text(scenario: Scenario, text: str, group: int | None = None) -> Scenario:
+    """The scenario with controls that follow a rule set, given as the text of its file.
+
+    Args:
+        scenario: the scenario.
+        text: the text.
+        group: the number of the client group that follows it, from 0; None: all do.
 
     Raises:
-        ScenarioError: it is not a rule set.
+        ScenarioError: it is not a rule set, or there is no such group.
     """
-    return _changed(scenario, {"controller": "rules", "rules": text})
+    changes: dict[str, Any] = {"controller": "rules", "rules": text}
+    if group is None:
+        return _changed(scenario, changes)
+    check_group(scenario, group)
+    own = scenario.clients[group]
+    control = msgspec.structs.replace(own.control or scenario.control, **changes)
+    clients = list(scenario.clients)
+    clients[group] = msgspec.structs.replace(own, control=control)
+    changed = msgspec.structs.replace(scenario, clients=tuple(clients))
+    check(changed)
+    return changed
+
+
+def check_group(scenario: Scenario, group: int) -> None:
+    """Refuse a client group that a scenario does not have.
+
+    Raises:
+        ScenarioError: it has no group of this number, from 0.
+    """
+    if not 0 <= group < len(scenario.clients):
+        count = len(scenario.clients)
+        raise ScenarioError(f"client group {group + 1}: {scenario.name!r} has {count}, counted from 1")
 
 
 def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:

@@ -90,11 +90,15 @@ impl<'a> ControllerMaker<'a> {
     /// The turns of a stream's files, where their number is limited.
     pub fn turns(&self) -> Option<Box<Turns>> {
         let control = self.control;
-        let limited = control.active_files > 0 && self.rogue_window.is_none();
+        let of_rules = self.deployment.as_ref().map(|it| it.rules.active_files());
+        let most = of_rules
+            .filter(|files| *files > 0)
+            .unwrap_or(control.active_files);
+        let limited = most > 0 && self.rogue_window.is_none();
         let ns = |milliseconds: f64| nanos(milliseconds / 1e3);
         limited.then(|| {
             Box::new(Turns::new(
-                control.active_files,
+                most,
                 ns(control.turn_ms),
                 ns(control.turn_idle_ms),
             ))

@@ -191,6 +191,7 @@ impl Cluster {
             let stream = &mut self.streams[number];
             let window_x100 = stream.controller.window().requests_x100;
             stream.controller = maker.make_with(number as u64, rules.map(|_| window_x100));
+            stream.turns = maker.turns();
             self.pump(number as u32);
         }
         Ok(streams.len())

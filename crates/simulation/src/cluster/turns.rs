@@ -90,7 +90,8 @@ impl Turns {
     /// A request of a file has been answered.
     pub fn answered(&mut self, object: u32, now: Nanos) {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.object == object) {
-            turn.in_flight -= 1;
+            // Of requests that left before there were turns nothing was noted.
+            turn.in_flight = turn.in_flight.saturating_sub(1);
             turn.idle_since_ns = now;
         }
     }

@@ -173,6 +173,7 @@ def _result(
         tick_s=None if course.outcome is None else course.outcome.tick_s,
         course=tuple(CourseSeries(name=name, values=values) for name, values in course.series.items()),
         plots=tuple(str(path) for path in drawn),
+        active_files=rules.active_files,
     )
 
 

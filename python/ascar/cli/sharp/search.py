@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
+    ActiveFiles,
     Also,
     BudgetOrNone,
+    ClientGroup,
     Connection,
     ConstraintTexts,
     DurationOrNone,
     EvaluationsOrNone,
     FirstIn,
     Force,
+    GroupRules,
     Json,
     ObjectiveText,
     Out,
@@ -42,7 +45,9 @@ EXAMPLES = examples(
     "ascar sharp search scenario.toml --objective tp-stdev:1 --budget '10 min' --out rules.txt",
     "ascar sharp search scenario.toml --objective 'minimize latency_ms_p99' --out rules.txt --resume",
     "ascar sharp search scenario.toml --constraint 'group_share_min >= 0.95' --out rules.txt",
+    "ascar sharp search read-ahead-cliff --active-files 1,2,4 --evaluations 200 --out turns.txt",
     "ascar sharp search random-write --also clients.count=20 --out sizes.txt",
+    "ascar sharp search mixed.toml --client-group 2 --group-rules 1=readers.txt --out writers.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
     "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
 )
@@ -59,6 +64,9 @@ def search(
     schedule: Schedule = "sharp",
     rules: RulesOrNone = None,
     patience: Patience = None,
+    active_files: ActiveFiles = None,
+    client_group: ClientGroup = None,
+    group_rules: GroupRules = None,
     also: Also = None,
     first_in: FirstIn = None,
     workload: WorkloadOrNone = None,
@@ -97,7 +105,7 @@ def search(
     from ascar.cli.sharp.found import print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
-    from ascar.cli.sharp.system import scenario_or_live
+    from ascar.cli.sharp.system import scenario_or_live, with_group_rules
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.history import History
@@ -109,17 +117,25 @@ def search(
 
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
-    plan = plan_from(schedule, rules, patience)
+    plan = plan_from(schedule, rules, patience, active_files)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
     simulated = scenario_or_live(
         scenario,
-        simulated={"--also": also, "--set": settings, "--threads": threads},
+        simulated={
+            "--also": also,
+            "--set": settings,
+            "--threads": threads,
+            "--client-group": client_group,
+            "--group-rules": group_rules,
+        },
         live={"--workload": workload, "--connection": connection},
         seconds=seconds,
         seed=seed,
         settings=settings,
     )
+    if simulated is not None:
+        simulated = with_group_rules(simulated, group_rules or ())
     system = simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
     task = Task(
         system=system,
@@ -137,6 +153,7 @@ def search(
         threads=threads,
         out=out,
         begin="resume" if resume else "anew" if force else "new",
+        client_group=None if client_group is None else client_group - 1,
     )
     check_new(task.out, force=task.begin != "new")
     try:

@@ -11,18 +11,30 @@ if TYPE_CHECKING:
     from ascar.sharp.task import Ends
 
 
-def plan_from(schedule: str, start: Path | None, patience: int | None) -> SearchPlan:
+def plan_from(
+    schedule: str, start: Path | None, patience: int | None, active_files: str | None = None
+) -> SearchPlan:
     """The plan that options describe.
 
     Raises:
         InputError: one of them is wrong.
     """
+    from dataclasses import replace
+
     from ascar.cli.sharp.files import read
+    from ascar.cli.sim.options import numbers
+    from ascar.errors import InputError
     from ascar.sharp.plan import FIRST, plan_of
 
     # Algorithm 1 itself never ends; ours does when epochs bring nothing.
     endless = schedule == "faithful" and patience is None
-    return plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
+    plan = plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
+    if active_files is None:
+        return plan
+    limits = numbers("--active-files", active_files)
+    if any(limit != round(limit) for limit in limits):
+        raise InputError(f"--active-files = {active_files[:80]!r}: must be whole numbers")
+    return replace(plan, active_files=tuple(round(limit) for limit in limits))
 
 
 def ends_of(plan: SearchPlan, budget: str | None, evaluations: int | None) -> Ends:

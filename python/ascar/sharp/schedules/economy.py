@@ -67,11 +67,15 @@ def _begun(field: Field, plan: SearchPlan) -> Judged:
     judge.take_as_best(first)
     sweep = () if "sweep" in plan.without else SWEPT
     if plan.hoped is None:
-        return _raced(field, first, [*plan.others, *sweep])
-    best = _raced(field, first, list(plan.others))
-    if sweep and best.gain(first) < _TRUE_SHARE * plan.hoped:
+        best = _raced(field, first, [*plan.others, *sweep])
+    else:
+        best = _raced(field, first, list(plan.others))
+        if sweep and best.gain(first) < _TRUE_SHARE * plan.hoped:
+            judge.round += 1
+            best = _raced(field, best, list(sweep))
+    if plan.active_files:
         judge.round += 1
-        best = _raced(field, best, list(sweep))
+        best = _raced(field, best, [replace(best.rules, active_files=limit) for limit in plan.active_files])
     return best
 
 
