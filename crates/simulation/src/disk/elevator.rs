@@ -23,6 +23,18 @@ struct Waiting {
     expire_ns: u64,
 }
 
+/// How a device reaches what waits.
+pub(super) trait Arm {
+    /// The time that it takes to reach an entry.
+    fn access_ns(&self, entry: &Entry) -> f64;
+
+    /// The distance beyond which it takes at least so long to reach a write.
+    fn distance_within(&self, time_ns: f64) -> u64;
+
+    /// Whether an entry lies farther away than that: its `access_ns` need not be asked.
+    fn is_beyond(&self, entry: &Entry, distance: u64) -> bool;
+}
+
 /// Entries of one direction that are served in a row.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
@@ -118,16 +130,11 @@ impl Elevator {
         true
     }
 
-    /// Takes out what is to be served next, with its handle. `access_ns` is the time that the device takes to reach an
-    /// entry.
-    pub(super) fn pop(
-        &mut self,
-        now_ns: u64,
-        access_ns: impl Fn(&Entry) -> f64,
-    ) -> Option<(u32, Entry)> {
-        let (direction, handle) = match self.go_on(&access_ns) {
+    /// Takes out what is to be served next, with its handle.
+    pub(super) fn pop(&mut self, now_ns: u64, arm: &impl Arm) -> Option<(u32, Entry)> {
+        let (direction, handle) = match self.go_on(arm) {
             Some(chosen) => chosen,
-            None => self.begin(now_ns, &access_ns)?,
+            None => self.begin(now_ns, arm)?,
         };
         let entry = self.take(direction, handle);
         let batch = self.batch.as_mut().expect("a batch has begun");
@@ -143,7 +150,7 @@ impl Elevator {
     }
 
     /// The next of the batch under way: any until it is full, then only what adjoins.
-    fn go_on(&self, access_ns: &impl Fn(&Entry) -> f64) -> Option<(Direction, u32)> {
+    fn go_on(&self, arm: &impl Arm) -> Option<(Direction, u32)> {
         let Batch {
             direction,
             pieces,
@@ -152,18 +159,25 @@ impl Elevator {
         if self.waiting[direction as usize].oldest == NONE {
             return None;
         }
-        let next = self.next(direction, access_ns);
-        let adjoins = self.slots[next].entry.span.position == self.sweep;
-        let more = pieces < self.batch_pieces || (adjoins && adjoining < ADJOINING_MAX);
-        more.then_some((direction, next))
+        if pieces < self.batch_pieces {
+            return Some((direction, self.next(direction, arm)));
+        }
+        let next = self.adjoining(direction)?;
+        (adjoining < ADJOINING_MAX).then_some((direction, next))
+    }
+
+    /// The entry that goes on where the last one ended, if it is the next one in its order.
+    fn adjoining(&self, direction: Direction) -> Option<u32> {
+        let waiting = &self.waiting[direction as usize];
+        let next = match waiting.order {
+            Order::Arrival => Some(waiting.oldest).filter(|oldest| *oldest != NONE),
+            Order::Elevator | Order::Nearest => waiting.by_place.at_or_after(self.sweep),
+        };
+        next.filter(|next| self.slots[*next].entry.span.position == self.sweep)
     }
 
     /// A new batch: its direction and its first entry.
-    fn begin(
-        &mut self,
-        now_ns: u64,
-        access_ns: &impl Fn(&Entry) -> f64,
-    ) -> Option<(Direction, u32)> {
+    fn begin(&mut self, now_ns: u64, arm: &impl Arm) -> Option<(Direction, u32)> {
         let direction = self.turn()?;
         self.batch = Some(Batch {
             direction,
@@ -178,7 +192,7 @@ impl Elevator {
             if expired {
                 waiting.oldest
             } else {
-                self.next(direction, access_ns)
+                self.next(direction, arm)
             },
         ))
     }
@@ -194,34 +208,33 @@ impl Elevator {
         writes.then_some(Direction::Write)
     }
 
-    fn next(&self, direction: Direction, access_ns: &impl Fn(&Entry) -> f64) -> u32 {
+    fn next(&self, direction: Direction, arm: &impl Arm) -> u32 {
         let waiting = &self.waiting[direction as usize];
-        if waiting.order == Order::Arrival {
-            return waiting.oldest;
-        }
-        let upwards = waiting.by_place.at_or_after(self.sweep);
-        let adjoins = |next: &u32| self.slots[*next].entry.span.position == self.sweep;
-        match (waiting.order, upwards) {
-            (Order::Nearest, upwards) => match upwards.filter(adjoins) {
-                Some(next) => next,
-                None => self.nearest(waiting.oldest, access_ns),
-            },
-            (_, Some(next)) => next,
-            (_, None) => waiting
+        match waiting.order {
+            Order::Arrival => waiting.oldest,
+            Order::Elevator => waiting
                 .by_place
-                .first()
+                .at_or_after(self.sweep)
+                .or_else(|| waiting.by_place.first())
                 .expect("what waits is in the index"),
+            Order::Nearest => self
+                .adjoining(direction)
+                .unwrap_or_else(|| self.nearest(waiting.oldest, arm)),
         }
     }
 
     /// Among the oldest `depth`; the older one of two that are equally near.
-    fn nearest(&self, oldest: u32, access_ns: &impl Fn(&Entry) -> f64) -> u32 {
+    fn nearest(&self, oldest: u32, arm: &impl Arm) -> u32 {
         let (mut best, mut best_ns, mut handle) = (oldest, f64::INFINITY, oldest);
+        let mut distance = u64::MAX;
         for _ in 0..self.depth {
             let slot = &self.slots[handle];
-            let time_ns = access_ns(&slot.entry);
-            if time_ns < best_ns {
-                (best, best_ns) = (handle, time_ns);
+            if !arm.is_beyond(&slot.entry, distance) {
+                let time_ns = arm.access_ns(&slot.entry);
+                if time_ns < best_ns {
+                    (best, best_ns) = (handle, time_ns);
+                    distance = arm.distance_within(best_ns);
+                }
             }
             handle = slot.newer;
             if handle == NONE || best_ns == 0.0 {

@@ -89,6 +89,16 @@ impl Disk {
         self.position_ns(now_ns + self.command_ns, span.direction, place)
     }
 
+    /// Cylinders beyond which a write takes at least so long to reach.
+    pub(super) fn distance_within(&self, time_ns: f64) -> u64 {
+        self.seek.distance_within(time_ns)
+    }
+
+    /// Whether a write lies farther away. A read may be held in the buffer, wherever it lies.
+    pub(super) fn is_beyond(&self, span: Span, place: Place, distance: u64) -> bool {
+        span.direction == Direction::Write && place.cylinder.abs_diff(self.head_cylinder) > distance
+    }
+
     /// Where a byte lies.
     pub(super) fn place(&self, position: u64) -> Place {
         self.geometry.place(position)

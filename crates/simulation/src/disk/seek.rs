@@ -45,6 +45,19 @@ impl SeekCurve {
     }
 }
 
+impl SeekCurve {
+    /// A distance beyond which every seek takes at least so long.
+    pub(super) fn distance_within(&self, time_ns: f64) -> u64 {
+        let point = self.table_ns.partition_point(|at| *at < time_ns);
+        if point == POINTS {
+            return u64::MAX;
+        }
+        let root = point as f64 / (POINTS - 1) as f64;
+        // One more for what rounding may take away.
+        (root * root / self.per_cylinder).ceil() as u64 + 2
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +86,24 @@ mod tests {
             "{} ns",
             sum / weights
         );
+    }
+
+    #[test]
+    fn what_lies_beyond_takes_as_long() {
+        let curve = SeekCurve::new(&Mechanical::default(), 100_000);
+        for step in 0..2_100 {
+            let time_ns = f64::from(step) * 1e4;
+            let distance = curve.distance_within(time_ns);
+            for beyond in [1, 2, 3, 1_000] {
+                let farther = distance.saturating_add(beyond);
+                assert!(
+                    farther > 99_999 || curve.time_ns(farther) >= time_ns,
+                    "{time_ns} {distance}"
+                );
+            }
+            // And not much farther than it need be.
+            assert!(distance < 12 || distance > 99_999 || curve.time_ns(distance / 2) <= time_ns);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::elevator::Elevator;
 use super::ordered::NONE;
 use super::random::Random;
 use super::slab::Slab;
-use super::unit::{Conduct, Unit};
+use super::unit::{Conduct, Standing, Unit};
 use super::work::{Direction, Entry, Span};
 use super::{DeviceCounters, DeviceRequest, Storage, StorageParts, Turned};
 
@@ -159,11 +159,11 @@ impl Station {
 
     fn dispatch(&mut self, now_ns: u64) {
         while self.in_service < self.unit.depth() {
-            let unit = &self.unit;
-            let Some((handle, entry)) = self
-                .elevator
-                .pop(now_ns, |entry| unit.access_ns(now_ns as f64, entry))
-            else {
+            let arm = Standing {
+                unit: &self.unit,
+                now_ns: now_ns as f64,
+            };
+            let Some((handle, entry)) = self.elevator.pop(now_ns, &arm) else {
                 return;
             };
             let request = &mut self.requests[entry.owner];

@@ -1,6 +1,7 @@
 //! The devices behind one face.
 
 use super::StorageParts;
+use super::elevator::Arm;
 use super::flash::Drive;
 use super::geometry::Place;
 use super::mechanical::Disk;
@@ -77,10 +78,26 @@ impl Unit {
     }
 
     /// The time that the device takes to reach the first byte of what `entry` asks for.
-    pub(super) fn access_ns(&self, now_ns: f64, entry: &Entry) -> f64 {
+    fn access_ns(&self, now_ns: f64, entry: &Entry) -> f64 {
         match self {
             Unit::Mechanical(disk) => disk.access_ns(now_ns, entry.span, entry.place),
             Unit::Flash(..) | Unit::Memory(..) => 0.0,
+        }
+    }
+
+    /// See [`Arm::distance_within`].
+    fn distance_within(&self, time_ns: f64) -> u64 {
+        match self {
+            Unit::Mechanical(disk) => disk.distance_within(time_ns),
+            Unit::Flash(..) | Unit::Memory(..) => u64::MAX,
+        }
+    }
+
+    /// See [`Arm::is_beyond`].
+    fn is_beyond(&self, entry: &Entry, distance: u64) -> bool {
+        match self {
+            Unit::Mechanical(disk) => disk.is_beyond(entry.span, entry.place, distance),
+            Unit::Flash(..) | Unit::Memory(..) => false,
         }
     }
 
@@ -102,5 +119,25 @@ impl Unit {
             Unit::Flash(drive, _) => elsewhere(drive.serve(now_ns, span, conduct.factor)),
             Unit::Memory(copier, _) => elsewhere(copier.serve(now_ns, span, conduct.factor)),
         }
+    }
+}
+
+/// A device as it stands at an instant.
+pub(super) struct Standing<'a> {
+    pub(super) unit: &'a Unit,
+    pub(super) now_ns: f64,
+}
+
+impl Arm for Standing<'_> {
+    fn access_ns(&self, entry: &Entry) -> f64 {
+        self.unit.access_ns(self.now_ns, entry)
+    }
+
+    fn distance_within(&self, time_ns: f64) -> u64 {
+        self.unit.distance_within(time_ns)
+    }
+
+    fn is_beyond(&self, entry: &Entry, distance: u64) -> bool {
+        self.unit.is_beyond(entry, distance)
     }
 }
