@@ -47,6 +47,7 @@ _WAIT_S = 60.0
 _SEARCH_TRIALS = 16
 # Loads are not made shorter for less than this.
 _SHORTER_MAX = 0.75
+_LIMIT = "load_limit_s"
 
 
 def ignore(event: Event) -> None:
@@ -224,7 +225,7 @@ class Campaign:
             proposal.configuration,
             purpose,
             TrialState.RUNNING,
-            metrics=_cost(prepared, proposal.configuration),
+            metrics=_cost(prepared, proposal.configuration) | _limited(enough_s),
             origin=proposal.origin,
             reason=proposal.reason,
         )
@@ -292,13 +293,18 @@ class Campaign:
 
         Few long loads say more of each configuration, and less of where the best one is, than many short
         ones. Where a search has room for less than `_SEARCH_TRIALS` trials like the default's first, loads
-        are as much shorter, but not below the study's least length. Infinite where there is room. What a
-        short load says wrong is not claimed: the loads of the last comparison have their full length.
+        are as much shorter, but not below the study's least length. Infinite where there is room, or where
+        a load cannot be ended early. What a short load says wrong is not claimed: the loads of the last
+        comparison have the study's length. A run that goes on with another budget keeps what it began with.
         """
-        first = self._first_default
-        if first is None:
+        made = self.of(Purpose.DEFAULT)
+        if not made:
             return math.inf
+        first, again = made[0], made[1:]
         load_s = first.stage_s.get("load", 0.0)
+        if again:
+            was_shorter = again[0].stage_s.get("load", 0.0) < _SHORTER_MAX * load_s
+            return again[0].metrics.get(_LIMIT, math.inf) if was_shorter else math.inf
         room_s = (self.prepared.study.budget_s - first.total_s) * SEARCH_SHARE_MIN / _SEARCH_TRIALS
         left_s = room_s - (first.total_s - load_s)
         least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
@@ -312,9 +318,12 @@ class Campaign:
         return made if math.isinf(self.search_load_s) else made[1:]
 
     @property
-    def _first_default(self) -> Trial | None:
-        """The first complete run of the default, which has the study's full length."""
-        return next(iter(self.of(Purpose.DEFAULT)), None)
+    def alike(self) -> list[Trial]:
+        """The trials whose loads may be held against one another: without a first run that is longer."""
+        if math.isinf(self.search_load_s):
+            return self.trials
+        first = self.of(Purpose.DEFAULT)[0]
+        return [trial for trial in self.trials if trial is not first]
 
     @property
     def elapsed_s(self) -> float:
@@ -364,8 +373,8 @@ class Campaign:
         total_s = median(trial.total_s for trial in known)
         load_s = median(trial.stage_s.get("load", 0.0) for trial in known)
         full_s = self.verify_load_s
-        if math.isfinite(self.search_load_s) and self._first_default is not None:
-            full_s = max(full_s, self._first_default.stage_s.get("load", 0.0))
+        if math.isfinite(self.search_load_s):
+            full_s = max(full_s, self.of(Purpose.DEFAULT)[0].stage_s.get("load", 0.0))
         longer_s = max(0.0, full_s - load_s)
         return total_s + longer_s, load_s + longer_s
 
@@ -411,7 +420,7 @@ class Campaign:
         study = self.prepared.study
         if len(study.objectives) > 1:
             return None  # what is worse as a compromise may be the best in one objective
-        return BestTrial.of(self.trials, study.objective, study.measurement.abandon)
+        return BestTrial.of(self.alike, study.objective, study.measurement.abandon)
 
     def _quarantine(self, configuration: Configuration) -> None:
         """A configuration during which the machine went down twice is not tried a third time."""
@@ -425,6 +434,11 @@ class Campaign:
     def _keep(self, trial: Trial) -> None:
         self.run.finish_trial(trial)
         self.trials.append(trial)
+
+
+def _limited(enough_s: float) -> dict[str, float]:
+    """The metric of a load that may end after so long: a run that goes on is told by it."""
+    return {_LIMIT: enough_s} if math.isfinite(enough_s) else {}
 
 
 def _cost(prepared: PreparedStudy, configuration: Configuration) -> dict[str, float]:

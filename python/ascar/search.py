@@ -177,7 +177,9 @@ class Search:
 
     def may_go_on(self) -> bool:
         """Whether there is time for another trial and for a pair of runs of what it may find."""
-        return not self.is_over and self.campaign.left_s > 3 * self.campaign.trial_s
+        campaign = self.campaign
+        default = campaign.prepared.space.default()
+        return not self.is_over and campaign.left_s > campaign.trial_s + campaign.pair_s((default, default))
 
     def best(self, without: Container[Configuration] = ()) -> RecommendedTrial | None:
         """The latest usable trial of what the optimizer recommends, which need not be the luckiest one.

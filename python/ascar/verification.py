@@ -118,8 +118,9 @@ class Verification:
         """
         campaign, test = self.campaign, self._test(1)
         pairs = pairs_needed(0.0, self._pair_scatter, test) or test.pairs_max
-        trials = len(campaign.of(Purpose.DEFAULT)) + 1 + 2 * min(pairs, test.pairs_max)
-        least_s = trials * campaign.trial_s + campaign.restore_s
+        default_s = sum(trial.total_s for trial in campaign.of(Purpose.DEFAULT))
+        pairs_s = min(pairs, test.pairs_max) * campaign.pair_s((self._default, self._default))
+        least_s = default_s + campaign.trial_s + pairs_s + campaign.restore_s
         if least_s > campaign.budget_s:
             found = {"least_s": least_s, "trial_s": campaign.trial_s}
             campaign.listener(Event("budget-short", {**found, "run_scatter": self._pair_scatter / sqrt(2)}))
@@ -184,10 +185,11 @@ class Verification:
     @property
     def _pair_scatter(self) -> float:
         """The standard deviation of a pair, as a share of the score."""
-        runs: dict[Configuration, list[float]] = {}
-        for trial in self.campaign.trials:
+        runs: dict[tuple[Configuration, bool], list[float]] = {}
+        for trial in self.campaign.alike:
             if trial.usable and trial.score is not None:
-                runs.setdefault(trial.configuration, []).append(trial.score)
+                # Loads of the search may be shorter than those of comparisons.
+                runs.setdefault((trial.configuration, trial.purpose.of_comparison), []).append(trial.score)
         return sqrt(2) * run_scatter(runs.values())[0]
 
     @property

@@ -87,7 +87,8 @@ def test_a_short_load_that_flatters_or_hurts_moves_no_comparison_within_the_sear
     assert outcome.verdict.gain_low < 0.62 < outcome.verdict.gain_high + 0.15
 
 
-def test_a_run_that_goes_on_keeps_the_length(trials, tmp_path):
+@pytest.mark.parametrize("budget", ["8 min", "40 min", "5 min"])
+def test_a_run_that_goes_on_keeps_the_length_whatever_its_budget_is_now(trials, tmp_path, budget):
     lengths = []
     with History(tmp_path / "resumed.sqlite") as history:
         study = Study.parse(STUDY.format(budget="8 min", least="3 s", target=""))
@@ -100,7 +101,19 @@ def test_a_run_that_goes_on_keeps_the_length(trials, tmp_path):
 
         with pytest.raises(KeyboardInterrupt):
             tune(study, history, listener=interrupt)
-        outcome = tune(study, history, resume=True)
+        resumed = Study.parse(STUDY.format(budget=budget, least="3 s", target=""))
+        outcome = tune(resumed, history, resume=True)
         searched = loads(history.run(outcome.run_id).trials(), Purpose.SEARCH)
     assert max(searched) - min(searched) < 1
     assert searched[0] == pytest.approx(lengths[-1], abs=1)
+
+
+def test_a_load_that_cannot_be_ended_early_is_not_called_shorter(tmp_path):
+    # Formulas of one value over the whole run have no readings to end it by.
+    text = STUDY.format(budget="6 min", least="3 s", target="")
+    with History(tmp_path / "whole.sqlite") as history:
+        study = Study.parse(text.replace('load_max = "20 s"', 'load_max = "20 s"\nreading = "20 s"'))
+        outcome = tune(study, history)
+        made = history.run(outcome.run_id).trials()
+    assert len(loads(made, Purpose.DEFAULT)) == 2
+    assert min(loads(made, Purpose.SEARCH)) == pytest.approx(20)

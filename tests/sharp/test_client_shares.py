@@ -76,7 +76,7 @@ def test_better_rules_that_starve_a_client_are_not_kept():
     assert after == BEFORE == system.kept
     assert found.improved
     assert broken.startswith("group_share_min >= 0.9 is not kept: a client gets 6")
-    assert broken.endswith("of what it gets without")
+    assert broken.endswith("of what it got before")
     after, _, broken = kept_if_better(AtWork(BEFORE, (100.0, 30.0)), OBJECTIVE, BEFORE, AFTER, NONE)
     assert (after, broken) == (AFTER, "")
 

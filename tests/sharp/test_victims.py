@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ascar.cli.sharp.system import group_rules_of
 from ascar.errors import InputError, Refused
 from ascar.pilot.turns import PairTest
 from ascar.sharp import (
@@ -271,3 +272,18 @@ def test_rules_of_the_group_that_crowds_help_the_others_too(mixed, tmp_path):
     assert not own.broken
     assert min(one.change for one in own.groups) > 0.04
     assert min(one.change for one in shared.groups) < 0
+
+
+def test_rules_of_other_groups_are_named_once_and_belong_to_others(mixed, tmp_path):
+    path = tmp_path / "rules.txt"
+    path.write_text(PACED.text())
+    ruled = group_rules_of([f"1={path}"], 2)(mixed)
+    assert ruled.clients[0].control.rules == PACED.text()
+    assert ruled.clients[1].control is None
+    for given, group in (([f"1={path}"], None), ([f"1={path}"], 1), ([f"1={path}", f"1={path}"], 2)):
+        with pytest.raises(InputError, match="--group-rules = '1=.*of another group than --client-group"):
+            group_rules_of(given, group)
+    with pytest.raises(InputError, match="--group-rules = 'one': must be N=FILE"):
+        group_rules_of(["one"], 2)
+    with pytest.raises(InputError, match="client group 7"):
+        group_rules_of([f"7={path}"], 2)(mixed)

@@ -50,6 +50,12 @@ def test_a_window_on_files_wins_it_back_and_costs_latency():
     assert speed(16, active_files=4) < 1.2 * free.throughput_mb_per_s
 
 
+def test_a_file_whose_requests_wait_for_the_window_keeps_its_turn():
+    free = speed(16)
+    assert speed(16, active_files=2, window=2) > 1.5 * free
+    assert speed(16, active_files=1, window=1) > 1.5 * free
+
+
 def test_every_file_has_its_turn():
     turned = outcome(16, active_files=1)
     assert turned.jain_index > 0.95

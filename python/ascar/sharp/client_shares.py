@@ -93,5 +93,5 @@ def _words(one: BoundStanding) -> str:
     if "share" in one.bound:
         limits = f"{percentage(one.low)} to {percentage(one.high)}"
         share = f"a client gets {percentage(one.value)} ({limits})"
-        return f"{one.bound} is not kept: {share} of what it gets without"
+        return f"{one.bound} is not kept: {share} of what it got before"
     return f"{one.bound} is not kept: it is {one.value:.4g} ({one.low:.4g} to {one.high:.4g})"

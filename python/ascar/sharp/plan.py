@@ -60,11 +60,12 @@ class SearchPlan:
             if part not in PARTS:
                 raise InputError(f"without = {str(part)[:80]!r}: must be of {', '.join(PARTS)}")
         if any(not 1 <= limit <= ACTIVE_FILES_MAX for limit in self.active_files):
-            raise InputError(f"--active-files: must be numbers from 1 to {ACTIVE_FILES_MAX:,}")
+            shown = ",".join(map(str, self.active_files))[:80]
+            raise InputError(f"--active-files = {shown}: must be numbers from 1 to {ACTIVE_FILES_MAX}")
         if self.schedule != "sharp" and (self.without or self.others or self.active_files):
             raise InputError(
-                f"schedule = {self.schedule!r}: begins with one rule set and has no parts to do without; "
-                "use the schedule 'sharp'"
+                f"schedule = {self.schedule!r}: begins with one rule set, has no parts to do without and no "
+                "--active-files; use the schedule 'sharp'"
             )
 
     @property

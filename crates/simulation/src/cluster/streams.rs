@@ -71,8 +71,8 @@ impl Cluster {
         let turns = self.streams[number as usize].turns.as_mut()?;
         let mut others_wait = false;
         let mut entry = first;
-        while entry != NONE && !others_wait {
-            others_wait = !turns.has(self.requests[entry].object);
+        while entry != NONE {
+            others_wait |= !turns.waits(self.requests[entry].object, now);
             entry = self.requests[entry].next;
         }
         let (mut previous, mut entry) = (None, first);
@@ -94,7 +94,10 @@ impl Cluster {
 
     /// A file's turn on a stream ends: another may have it.
     pub(super) fn turn_ends(&mut self, number: u32) {
-        if let Some(turns) = &mut self.streams[number as usize].turns {
+        let now = self.now;
+        if let Some(turns) = &mut self.streams[number as usize].turns
+            && turns.due_ns.is_some_and(|due| due <= now)
+        {
             turns.due_ns = None;
             self.pump(number);
         }

@@ -14,7 +14,7 @@ struct Turn {
     object: u32,
     ends_ns: Nanos,
     in_flight: u32,
-    /// Since when nothing of it is under way.
+    /// Since when nothing of it is under way, and nothing waits.
     idle_since_ns: Nanos,
 }
 
@@ -41,9 +41,13 @@ impl Turns {
         }
     }
 
-    /// Whether a file has a turn, over or not.
-    pub fn has(&self, object: u32) -> bool {
-        self.turns.iter().any(|turn| turn.object == object)
+    /// A request of a file waits: whether the file has a turn, over or not. It is not idle, whatever holds it back.
+    pub fn waits(&mut self, object: u32, now: Nanos) -> bool {
+        let turn = self.turns.iter_mut().find(|turn| turn.object == object);
+        turn.is_some_and(|turn| {
+            turn.idle_since_ns = now;
+            true
+        })
     }
 
     /// Whether a request of this file may leave now; it has a turn then.
@@ -58,9 +62,7 @@ impl Turns {
             if now < turn.ends_ns {
                 return true;
             }
-            // Its turn is over: whoever waits behind it is next.
-            self.turns
-                .retain(|turn| turn.object != object || turn.in_flight > 0);
+            // Its turn is over: whoever waits without one takes the place.
             return false;
         }
         if self.turns.len() == self.most {
@@ -126,7 +128,7 @@ mod tests {
         turns.sent(7);
         turns.answered(7, 98);
         assert!(turns.admits(7, 99, true) && !turns.admits(7, 100, true));
-        assert!(turns.admits(8, 100, true) && !turns.has(7));
+        assert!(turns.admits(8, 100, true) && !turns.waits(7, 100));
     }
 
     #[test]

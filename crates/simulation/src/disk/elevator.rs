@@ -266,3 +266,70 @@ impl Elevator {
         entry
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::mechanical::Disk;
+    use super::super::unit::Conduct;
+    use super::super::work::Span;
+    use super::*;
+    use crate::scenario::Mechanical;
+
+    /// A disk, of which every entry is asked, or only those near enough.
+    struct Standing<'a> {
+        disk: &'a Disk,
+        now_ns: f64,
+        asks_all: bool,
+    }
+
+    impl Arm for Standing<'_> {
+        fn access_ns(&self, entry: &Entry) -> f64 {
+            self.disk.access_ns(self.now_ns, entry.span, entry.place)
+        }
+
+        fn distance_within(&self, time_ns: f64) -> u64 {
+            self.disk.distance_within(time_ns)
+        }
+
+        fn is_beyond(&self, entry: &Entry, distance: u64) -> bool {
+            !self.asks_all && self.disk.is_beyond(entry.span, entry.place, distance)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn those_near_enough_give_the_same_as_all(
+            places in proptest::collection::vec((0_u64..400_000, any::<bool>()), 1..60),
+            head in 0_u64..400_000,
+            now_us in 0_u64..100_000,
+            seek_exponent in 0.2_f64..1.0,
+        ) {
+            let spec = Mechanical { seek_exponent, ..Mechanical::default() };
+            let mut disk = Disk::new(&spec);
+            let span = |mib: u64, write| Span {
+                direction: if write { Direction::Write } else { Direction::Read },
+                position: mib << 20,
+                bytes: 1 << 20,
+            };
+            disk.serve(0.0, span(head, true), Conduct { streamed: false, factor: 1.0 });
+            let mut queue = Elevator::new(&Queue { read_order: Order::Nearest, ..Queue::default() });
+            for (number, (mib, write)) in places.iter().enumerate() {
+                queue.push(Entry {
+                    span: span(*mib, *write),
+                    owner: number as u32,
+                    pieces: 1,
+                    place: disk.place(mib << 20),
+                    since_ns: number as u64,
+                });
+            }
+            let mut plain = queue.clone();
+            let arm = |asks_all| Standing { disk: &disk, now_ns: 1e8 + now_us as f64 * 1e3, asks_all };
+            for _ in 0..places.len() {
+                prop_assert_eq!(queue.pop(1_000, &arm(false)), plain.pop(1_000, &arm(true)));
+            }
+            prop_assert!(queue.pop(1_000, &arm(false)).is_none());
+        }
+    }
+}

@@ -116,6 +116,8 @@ def explain(
         return 0
     out = people()
     out.print(_table(explained))
+    if rules.active_files:
+        out.print(f"{rules.active_files} files of a stream at a time, in turns")
     if len(explained) > _ROWS_MAX:
         out.print(f"... {len(explained)} rules in all; --json has them")
     if outcome is not None:

@@ -105,7 +105,7 @@ def search(
     from ascar.cli.sharp.found import print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
-    from ascar.cli.sharp.system import scenario_or_live, with_group_rules
+    from ascar.cli.sharp.system import group_rules_of, scenario_or_live
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.history import History
@@ -126,6 +126,7 @@ def search(
             "--also": also,
             "--set": settings,
             "--threads": threads,
+            "--active-files": active_files,
             "--client-group": client_group,
             "--group-rules": group_rules,
         },
@@ -134,17 +135,18 @@ def search(
         seed=seed,
         settings=settings,
     )
+    ruled = group_rules_of(group_rules or (), client_group)
     if simulated is not None:
-        simulated = with_group_rules(simulated, group_rules or ())
+        simulated = ruled(simulated)
     system = simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
     task = Task(
         system=system,
         also=tuple(
-            scenario_of(scenario or "", seconds, seed, [*(settings or ()), one]) for one in also or ()
+            ruled(scenario_of(scenario or "", seconds, seed, [*(settings or ()), one])) for one in also or ()
         ),
         first_in=None
         if first_in is None
-        else scenario_of(first_in, None if scenario is None else seconds, seed, None),
+        else ruled(scenario_of(first_in, None if scenario is None else seconds, seed, None)),
         objective=objective_of(objective),
         bounds=bounds_of(constraint),
         plan=plan,

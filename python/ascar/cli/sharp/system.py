@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ascar.simulation import Scenario
 
@@ -45,15 +45,16 @@ def scenario_or_live(
     return None if named is None else scenario_of(named, seconds, seed, settings)
 
 
-def with_group_rules(scenario: Scenario, given: Sequence[str]) -> Scenario:
-    """The scenario with client groups that follow rules already.
+def group_rules_of(given: Sequence[str], client_group: int | None) -> Callable[[Scenario], Scenario]:
+    """What lets client groups of a scenario follow rules already.
 
     Args:
-        scenario: the scenario.
         given: each N=FILE: the group, counted from 1, and the file of its rules.
+        client_group: the group that rules are made for, counted from 1; None: for all.
 
     Raises:
-        InputError: one is no N=FILE, there is no such group, or the file is not a rule set.
+        InputError: one is no N=FILE, a group is named twice or rules are made for it, or a file is not a rule
+            set. That a scenario has no such group is told when it is given.
     """
     from pathlib import Path
 
@@ -61,9 +62,21 @@ def with_group_rules(scenario: Scenario, given: Sequence[str]) -> Scenario:
     from ascar.errors import InputError
     from ascar.simulation import with_rule_text
 
+    texts: dict[int, str] = {}
     for one in given:
         number, equals, file = one.partition("=")
         if not (equals and file and number.isascii() and number.isdigit() and len(number) < 10):
             raise InputError(f"--group-rules = {one[:80]!r}: must be N=FILE, e.g. 1=readers.txt")
-        scenario = with_rule_text(scenario, read(Path(file)).bare().text(), int(number) - 1)
-    return scenario
+        group = int(number)
+        if client_group is None or group == client_group or group in texts:
+            raise InputError(
+                f"--group-rules = {one[:80]!r}: must be of another group than --client-group, each once"
+            )
+        texts[group] = read(Path(file)).bare().text()
+
+    def ruled(scenario: Scenario) -> Scenario:
+        for group, text in texts.items():
+            scenario = with_rule_text(scenario, text, group - 1)
+        return scenario
+
+    return ruled

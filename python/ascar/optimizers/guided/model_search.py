@@ -97,13 +97,12 @@ class ModelSearch:
     def design(self) -> list[Configuration]:
         """The start configurations and the rest of the design, which is drawn once those are measured."""
         if self._drawn is None:
-            known = self._known()
-            many = len(self.ledger.space.parameters) >= _MANY
+            ledger, known = self.ledger, self._known()
+            many = len(ledger.space.parameters) >= _MANY
             method = self._method or ("near-known" if many and known else "latin-hypercube")
-            ledger = self.ledger
-            self._drawn = initial(
-                ledger.space, ledger.rng(_DESIGN), self._design_size, method, ledger.start, known=known
-            )
+            # Opened anew on what another one has designed, it needs no design of its own.
+            size = self._design_size if ledger.seen <= self._design_size + 1 else 0
+            self._drawn = initial(ledger.space, ledger.rng(_DESIGN), size, method, ledger.start, known=known)
         return self._drawn
 
     def _known(self) -> Configuration | None:
