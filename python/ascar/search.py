@@ -218,11 +218,7 @@ class Search:
         return Purpose.REMEASURE if known else Purpose.SEARCH
 
     def _tell(self, trial: Trial) -> None:
-        if not _learned(trial) or (
-            trial.purpose is Purpose.DEFAULT
-            and trial.state is TrialState.COMPLETE
-            and trial not in self.campaign.defaults
-        ):
+        if not _learned(trial) or trial not in self.campaign.alike:
             return
         evaluation = self._evaluation(trial)
         self.optimizer.tell(evaluation)

@@ -30,6 +30,7 @@ from ascar.sharp.trials.bench import FRESH, RuleRun
 from ascar.space import Configuration
 from ascar.study import Study
 from ascar.verification import conclude, pair_test
+from rules_at_work import RulesAtWork
 
 BEFORE, AFTER = (RuleSet.uniform(Action(100, 0, tau)) for tau in (20_000, 0))
 DEFAULT, BEST = Configuration({"depth": 1}), Configuration({"depth": 64})
@@ -95,33 +96,16 @@ def searched(reference, candidate, objective, tmp_path):
     return found.gain, found.improved
 
 
-class AtWork:
+class AtWork(RulesAtWork):
     """A system at work whose intervals bring what is written down."""
 
     def __init__(self, reference, candidate, kept):
         self.sides = {kept: iter(reference), AFTER: iter(candidate)}
-        self.kept, self.trial, self.time_s = kept, None, 0.0
-
-    def in_force(self):
-        return self.kept
-
-    def try_out(self, rules):
-        self.trial = rules
-
-    def keep(self):
-        self.kept, self.trial = self.trial, None
-
-    def back(self):
-        self.trial = None
+        super().__init__(kept)
 
     def collect(self, rules, settle_s, measure_s):
-        assert rules == (self.trial or self.kept)
-        self.time_s += settle_s + measure_s
+        self.passes(rules, settle_s + measure_s)
         return {"client": [next(self.sides[rules])]}
-
-    def observe(self, seconds):
-        self.time_s += seconds
-        return {"threads": 1.0}
 
 
 def learned(reference, candidate, objective):

@@ -13,38 +13,23 @@ from ascar.sharp.client_shares import ClientShares, check_bounds
 from ascar.sharp.live_comparison import kept_if_better
 from ascar.sharp.matching import RuleWatcher, WatchOptions
 from ascar.sharp.metric_bounds import bounds_of
+from rules_at_work import RulesAtWork
 
 BEFORE, AFTER = (RuleSet.uniform(Action(100, 0, tau_us)) for tau_us in (20_000, 0))
 OBJECTIVE = objective_of("throughput")
 NONE = ()
 
 
-class AtWork:
+class AtWork(RulesAtWork):
     """Two clients; under the new rules they get what is said, from some interval on."""
 
     def __init__(self, kept, under, changes_at=0, then=None):
-        self.kept, self.trial, self.time_s = kept, None, 0.0
+        super().__init__(kept)
         self.under, self.changes_at, self.then = under, changes_at, then or under
         self.intervals, self.random = 0, np.random.default_rng(1)
 
-    def in_force(self):
-        return self.kept
-
-    def try_out(self, rules):
-        self.trial = rules
-
-    def keep(self):
-        self.kept, self.trial = self.trial, None
-
-    def back(self):
-        self.trial = None
-
-    def take_off(self):
-        self.kept = self.trial = None
-
     def collect(self, rules, settle_s, measure_s):
-        assert rules == (self.trial or self.kept)
-        self.time_s += settle_s + measure_s
+        self.passes(rules, settle_s + measure_s)
         self.intervals += 1
         new = self.under if self.intervals < self.changes_at or not self.changes_at else self.then
         rates = new if rules == AFTER else (50.0, 50.0)
@@ -52,10 +37,6 @@ class AtWork:
 
     def measure(self, rules, settle_s, measure_s):
         return {"throughput_mb_per_s": sum(map(sum, self.collect(rules, settle_s, measure_s).values()))}
-
-    def observe(self, seconds):
-        self.time_s += seconds
-        return {"threads": 1.0}
 
 
 class Chosen:

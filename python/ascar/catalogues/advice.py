@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ascar.catalogues.postgresql import BYTES
 from ascar.expression import parse
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.catalogues.server_setting import ServerSetting
     from ascar.space import Value
 
-_UNIT_BYTES = {"": 1, "bytes": 1, "B": 1, "kB": 1 << 10, "MB": 1 << 20}
+_UNIT_BYTES = {**BYTES, "": 1, "bytes": 1}
 
 
 def advised_values(settings: Iterable[ServerSetting], memory_bytes: int) -> dict[str, Value]:

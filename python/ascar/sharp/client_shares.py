@@ -9,10 +9,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ascar.errors import InputError
 from ascar.pilot.turns import PAIRS_MIN
 from ascar.render import percentage
-from ascar.sharp.deployment.managed_system import METRICS
+from ascar.sharp.deployment.managed_system import METRICS, check_told
 from ascar.sharp.effects import group_changes, standings
 from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.trials.bench import RuleRun
@@ -35,12 +34,7 @@ def check_bounds(bounds: Sequence[MetricBound]) -> None:
     Raises:
         InputError: it names another metric.
     """
-    known = METRICS | _OF_CLIENTS
-    unknown = next((one.metric for one in bounds if one.metric not in known), None)
-    if unknown is not None:
-        raise InputError(
-            f"--constraint names {unknown[:80]!r}; a running system tells {', '.join(sorted(known))}"
-        )
+    check_told("--constraint", (one.metric for one in bounds), METRICS | _OF_CLIENTS)
 
 
 @dataclass(slots=True)

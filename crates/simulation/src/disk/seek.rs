@@ -43,9 +43,7 @@ impl SeekCurve {
         let (below, above) = (self.table_ns[point], self.table_ns[point + 1]);
         below + (above - below) * (place - point as f64)
     }
-}
 
-impl SeekCurve {
     /// A distance beyond which every seek takes at least so long.
     pub(super) fn distance_within(&self, time_ns: f64) -> u64 {
         let point = self.table_ns.partition_point(|at| *at < time_ns);

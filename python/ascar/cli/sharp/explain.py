@@ -87,6 +87,7 @@ def explain(
     """
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
+    from ascar.cli.sharp.found import files_line
     from ascar.cli.sim.options import check_plots
     from ascar.errors import InputError
     from ascar.sharp.words import explain as in_words
@@ -116,8 +117,8 @@ def explain(
         return 0
     out = people()
     out.print(_table(explained))
-    if rules.active_files:
-        out.print(f"{rules.active_files} files of a stream at a time, in turns")
+    if files := files_line(rules):
+        out.print(files)
     if len(explained) > _ROWS_MAX:
         out.print(f"... {len(explained)} rules in all; --json has them")
     if outcome is not None:

@@ -97,12 +97,16 @@ def _words(judge: Judge, verdict: RuleVerdict | None, pairs: str) -> str:
     )
 
 
+def files_line(rules: RuleSet) -> str | None:
+    """How many files may be active under rules; None where they say nothing of it."""
+    return f"{rules.active_files} files of a stream at a time, in turns" if rules.active_files else None
+
+
 def rules_table(rules: RuleSet) -> Any:
     """Rules, a line each, with the share of the times that one of them was used."""
     from rich.table import Table
 
-    files = f"{rules.active_files} files of a stream at a time, in turns" if rules.active_files else None
-    table = Table(box=None, pad_edge=False, caption=files, caption_justify="left")
+    table = Table(box=None, pad_edge=False, caption=files_line(rules), caption_justify="left")
     for heading in ("rule", "ack ms", "send ms", "pt ratio", "m", "b", "tau ms", "used"):
         table.add_column(heading, justify="right")
     used = sum(0 if rule.observed is None else rule.observed.used_times for rule in rules.rules) or 1

@@ -21,7 +21,7 @@ from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.trials.bench import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator, Mapping, Sequence
+    from collections.abc import Collection, Coroutine, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ascar.messaging import Settings
@@ -351,10 +351,24 @@ def check_objective(objective: Objective) -> None:
     Raises:
         InputError: it names another metric.
     """
-    unknown = [name for name in objective.formula.names if name not in METRICS]
-    if unknown:
+    check_told("--objective", objective.formula.names, METRICS)
+
+
+def check_told(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse metrics that an interval of a running system does not tell.
+
+    Args:
+        option: the option that names them.
+        names: the metrics.
+        known: those that are told.
+
+    Raises:
+        InputError: one is not told.
+    """
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
         raise InputError(
-            f"--objective names {unknown[0][:80]!r}; a running system tells {', '.join(sorted(METRICS))}"
+            f"{option} names {unknown[:80]!r}; a running system tells {', '.join(sorted(known))}"
         )
 
 
