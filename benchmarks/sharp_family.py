@@ -24,7 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices are small
 import msgspec
 import numpy as np
 
-from ascar.sharp import objective_of
+from ascar.rules import INDICATORS
+from ascar.sharp import SearchPlan, objective_of
 from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.tuned_controllers import STATIC, TUNABLE, tune_controller, under_settings
 from ascar.simulation import run_many, seeded, with_control, with_rule_text
@@ -45,7 +46,9 @@ RUNS, TUNING_RUNS = 20_000, 5_000
 SEEDS = 4
 WINDOWS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 TAUS_US = (0.0, 5_000.0, 10_000.0, 20_000.0, 40_000.0, 70_000.0)
-DEFAULT, RULES, ORACLE = "default", "rules", "oracle"
+DEFAULT, ORACLE = "default", "oracle"
+PLANS = {"rules": SearchPlan(along=INDICATORS), "rules of the thesis' indicators": SearchPlan()}
+"""What rules are split along: all indicators, or those of the thesis."""
 
 
 def main() -> None:
@@ -54,7 +57,7 @@ def main() -> None:
     benchmark.build = rows.behaviour()
     trained = benchmark.run(
         [
-            Piece("rules", _searched),
+            *(Piece(name, lambda name=name: _searched(PLANS[name])) for name in PLANS),
             *(Piece(f"tuned {name}", lambda name=name: _tuned(name)) for name in (STATIC, *TUNABLE)),
         ]
     )
@@ -76,10 +79,10 @@ def main() -> None:
     _print(found, [*methods, ORACLE])
 
 
-def _searched() -> dict[str, Any]:
+def _searched(plan: SearchPlan) -> dict[str, Any]:
     """Rules over the training scenarios."""
     scenarios = [one.scenario for one in TRAINING]
-    rules, runs, stopped = rows.bound(scenarios, SHARE, RUNS // len(scenarios))
+    rules, runs, stopped = rows.bound(scenarios, SHARE, RUNS // len(scenarios), plan)
     return {"rules": rules, "runs": runs, "stopped": stopped}
 
 
@@ -92,9 +95,9 @@ def _tuned(name: str) -> dict[str, Any]:
 def _methods(trained: dict[str, Any]) -> dict[str, Callable[[Scenario], Scenario]]:
     """How each method controls a scenario that it does not know."""
     methods: dict[str, Callable[[Scenario], Scenario]] = {}
-    if RULES in trained:
-        text = trained[RULES]["rules"]
-        methods[RULES] = lambda scenario: with_rule_text(scenario, text)
+    for name in (name for name in PLANS if name in trained):
+        text = trained[name]["rules"]
+        methods[name] = lambda scenario, text=text: with_rule_text(scenario, text)
     for name in (STATIC, *TUNABLE):
         if f"tuned {name}" in trained:
             settings = trained[f"tuned {name}"]["settings"]
@@ -104,7 +107,7 @@ def _methods(trained: dict[str, Any]) -> dict[str, Callable[[Scenario], Scenario
 
 def _build(benchmark: Benchmark, name: str, trained: dict[str, Any]) -> str:
     """Results of other settings are not used."""
-    known = trained.get(RULES if name == RULES else f"tuned {name}")
+    known = trained.get(name if name in PLANS else f"tuned {name}")
     if known is None:
         return benchmark.build
     return f"{benchmark.build} {hashlib.sha256(str(known).encode()).hexdigest()[:8]}"

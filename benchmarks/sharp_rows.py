@@ -46,6 +46,7 @@ _BTIO = "throughput_while_active_mb_per_s"
 WINDOWS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 TAUS_US = (0.0, 10_000.0, 20_000.0, 30_000.0, 40_000.0, 60_000.0, 80_000.0)
 _STATIC_SEEDS = 5
+_PLAN = SearchPlan()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +151,15 @@ def seeded(scenario: Scenario, number: int) -> Scenario:
     return msgspec.structs.replace(scenario, seed=_SEEDS_APART * (1 + number))
 
 
-def bound(scenarios: Sequence[Scenario], objective: Objective, evaluations: int) -> tuple[str, int, str]:
+def bound(
+    scenarios: Sequence[Scenario], objective: Objective, evaluations: int, plan: SearchPlan = _PLAN
+) -> tuple[str, int, str]:
     """A search over scenarios that keeps the usual bounds: its rules (text), the runs of all, its end."""
     own, *others = scenarios
     bounds = bounds_of(None)
     bench = SimulatedBench(own, objective, None, others, bounds=bounds)
-    with _judging(bench, objective, SearchPlan(), evaluations, bounds) as (judge, _):
-        found = search(judge, SearchPlan())
+    with _judging(bench, objective, plan, evaluations, bounds) as (judge, _):
+        found = search(judge, plan)
     assert found.best is not None, "at least the first rule set was run"
     return found.best.rules.text(), judge.evaluations * len(scenarios), found.stopped
 

@@ -19,6 +19,22 @@ _FILE_BYTES_MAX = 1 << 20
 
 INFINITY = 2_147_483_647  # what stands for it in rule files
 
+INDICATORS = (
+    "ack_ewma",
+    "send_ewma",
+    "pt_ratio",
+    "slow_ack_ewma",
+    "timeout_rate",
+    "write_share",
+    "sequential_share",
+    "request_kib",
+)
+"""Names of the indicators in the order of a region's intervals."""
+INDICATORS_OF_THESIS = INDICATORS[:3]
+"""Those that every rule bounds; rules that bound more are followed by the extended controller."""
+INDICATORS_LEAST = tuple(100 if name == "pt_ratio" else 0 for name in INDICATORS)
+"""The least value of each indicator."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -88,8 +104,18 @@ class RuleSet:
     @classmethod
     def uniform(cls, action: Action) -> RuleSet:
         """One rule that holds everywhere: where a search begins (algorithm 1, line 4)."""
-        everywhere = (Interval(0, INFINITY), Interval(0, INFINITY), Interval(100, INFINITY))
+        everywhere = tuple(
+            Interval(least, INFINITY) for least in INDICATORS_LEAST[: len(INDICATORS_OF_THESIS)]
+        )
         return cls((Rule(everywhere, action),))
+
+    def with_indicators(self, count: int) -> RuleSet:
+        """The same over the first `count` of `INDICATORS`, or over more if it has more; without statistics."""
+        further = tuple(
+            Interval(least, INFINITY) for least in INDICATORS_LEAST[len(self.rules[0].region) : count]
+        )
+        rules = (replace(rule, region=rule.region + further, observed=None) for rule in self.rules)
+        return replace(self, rules=tuple(rules)) if further else self.bare()
 
     @classmethod
     def read(cls, path: Path, what: str, error: Callable[[str], AscarError] = InputError) -> RuleSet:

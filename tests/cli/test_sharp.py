@@ -70,6 +70,27 @@ def test_a_split_covers_what_was_split(ascar, rules):
         (["candidates", "missing.txt"], "missing.txt: No such file or directory; give a rule file"),
         (["split", "RULES", "--rule", "3"], "--rule = 3: .* has rules 1 to 2"),
         (["split", "RULES", "--along", "rtt"], "--along = 'rtt': allowed: ack_ewma"),
+        (["split", "RULES", "--along", "write_share"], "--along = 'write_share': .* bounds ack_ewma"),
+        (
+            ["search", "mdtest", "--metadata", "--client-group", "1", "--out", "no.txt"],
+            "--client-group with --metadata: it is for streams of file data",
+        ),
+        (
+            ["search", "mdtest", "--metadata", "--active-files", "2", "--out", "no.txt"],
+            "--active-files with --metadata",
+        ),
+        (
+            ["search", "random-read", "--metadata", "--out", "no.txt"],
+            "'random-read' has none of the operations",
+        ),
+        (
+            ["search", "random-read", "--along", "rtt", "--out", "no.txt"],
+            "--along = 'rtt': allowed: ack_ewma",
+        ),
+        (
+            ["search", "random-read", "--along", "write_share", "--schedule", "remy", "--out", "no.txt"],
+            "schedule = 'remy': .* no --along",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(ascar, rules, arguments, named):

@@ -61,9 +61,9 @@ def mixed():
     return parse_scenario(MIXED)
 
 
-def searched(scenario, path, bounds, objective="throughput", evaluations=150, client_group=None):
+def searched(scenario, path, bounds, objective="throughput", evaluations=150, followers=None):
     wanted = objective_of(objective)
-    bench = SimulatedBench(scenario, wanted, 2, bounds=bounds, client_group=client_group)
+    bench = SimulatedBench(scenario, wanted, 2, bounds=bounds, followers=followers)
     plan = SearchPlan()
     with Journal(path, About.of(bench, wanted, plan, bounds)) as journal:
         judge = Judge(bench, wanted, journal, SearchLimits(evaluations), bounds=bounds)
@@ -243,7 +243,7 @@ def test_rules_of_one_client_group_leave_the_controls_of_the_others_alone(mixed)
     wanted, usual = objective_of("throughput"), bounds_of(None)
     of_all, of_writers = (
         list(
-            SimulatedBench(mixed, wanted, 2, bounds=usual, client_group=group).run(
+            SimulatedBench(mixed, wanted, 2, bounds=usual, followers=group).run(
                 [RuleTrial(None, 3), RuleTrial(PACED, 3)]
             )
         )
@@ -260,14 +260,14 @@ def test_rules_of_one_client_group_leave_the_controls_of_the_others_alone(mixed)
 
 def test_a_client_group_that_is_not_there_is_refused(mixed):
     with pytest.raises(InputError, match="client group 3: 'mixed' has 2, counted from 1"):
-        SimulatedBench(mixed, objective_of("throughput"), client_group=2)
+        SimulatedBench(mixed, objective_of("throughput"), followers=2)
 
 
 @pytest.mark.slow
 def test_rules_of_the_group_that_crowds_help_the_others_too(mixed, tmp_path):
     usual = bounds_of(None)
     shared = searched(mixed, tmp_path / "shared", usual)
-    own = searched(mixed, tmp_path / "own", usual, client_group=0)
+    own = searched(mixed, tmp_path / "own", usual, followers=0)
     assert own.kind == shared.kind == "improved"
     assert not own.broken
     assert min(one.change for one in own.groups) > 0.04

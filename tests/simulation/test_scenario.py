@@ -24,7 +24,7 @@ from ascar.simulation.reading import FILE_BYTES_MAX, complete, read_scenario
 from ascar.starter.keys import keys_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sim"
-OF_ANOTHER_PLACE = {"read-ahead-cliff"}
+OF_ANOTHER_PLACE = {"mdtest", "read-ahead-cliff"}
 """Presets that are not of the thesis' set-up."""
 
 LEAST = """

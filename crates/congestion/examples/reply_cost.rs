@@ -119,6 +119,7 @@ fn replies(numbers: &mut Numbers) -> Vec<(usize, Reply)> {
                     requests: 8,
                     bytes: 8 << 20,
                 },
+                ..Reply::default()
             };
             (numbers.below(STREAMS as u64) as usize, reply)
         })

@@ -21,7 +21,7 @@ pub struct InFlight {
 }
 
 /// One reply of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// When its request really left.
     pub sent_us: u64,
@@ -31,6 +31,10 @@ pub struct Reply {
     pub bytes: u32,
     /// What was in flight just before the reply, this request among it.
     pub in_flight: InFlight,
+    /// Whether the request wrote.
+    pub write: bool,
+    /// Whether it went on where one before it had ended; [`crate::Sequences`] tells.
+    pub sequential: bool,
 }
 
 impl Reply {

@@ -38,6 +38,8 @@ pub struct ExtendedState {
     tau_us: u32,
     window_x100: u32,
     timeouts_per_1000: u16,
+    writes_per_1000: u16,
+    sequential_per_1000: u16,
     probe_replies_left: u16,
     gaps_known: bool,
     /// Whether the window was full since its last change.
@@ -68,6 +70,8 @@ impl ExtendedState {
             tau_us: 0,
             window_x100: window_x100.clamp(WINDOW_X100_MIN, WINDOW_X100_MAX),
             timeouts_per_1000: 0,
+            writes_per_1000: 0,
+            sequential_per_1000: 0,
             probe_replies_left: 0,
             gaps_known: false,
             filled: false,
@@ -92,6 +96,9 @@ impl ExtendedState {
             ratio100: ratio100(self.process_time_us, self.shortest.get()),
             slow_ack_us: self.slow_ack_us,
             timeouts_per_1000: self.timeouts_per_1000.into(),
+            writes_per_1000: self.writes_per_1000.into(),
+            sequential_per_1000: self.sequential_per_1000.into(),
+            request_kib: self.mean_bytes.div_ceil(1 << 10),
         }
     }
 
@@ -107,9 +114,20 @@ impl ExtendedState {
             .probe
             .as_ref()
             .is_some_and(|probe| self.probes(probe, reply));
+        let first = self.mean_bytes == 0;
         self.update_gaps(options, reply, probes);
         self.update_process_time(options, reply);
         self.timeouts_per_1000 -= self.timeouts_per_1000.div_ceil(8);
+        for (share, is_one) in [
+            (&mut self.writes_per_1000, reply.write),
+            (&mut self.sequential_per_1000, reply.sequential),
+        ] {
+            *share = if first {
+                1000 * u16::from(is_one)
+            } else {
+                shared(*share, is_one)
+            };
+        }
         if probes || !self.gaps_known {
             return None;
         }
@@ -251,6 +269,12 @@ impl ExtendedState {
 
 /// The shortest interval between probes, of the one set.
 const PROBE_LEAST_PERCENT: u64 = 80;
+
+/// A moving average of how many of a thousand are of a kind, with one more.
+#[inline]
+fn shared(per_1000: u16, is_one: bool) -> u16 {
+    per_1000 - per_1000.div_ceil(8) + 125 * u16::from(is_one)
+}
 
 /// The process time that a request of [`SIZE_NORMAL_BYTES`] would have had.
 #[inline]

@@ -20,6 +20,7 @@ mod pacer;
 mod rivals;
 mod rule;
 mod rule_set;
+mod sequences;
 mod signals;
 mod text;
 mod usage;
@@ -39,6 +40,7 @@ pub use rivals::{
 };
 pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
 pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
+pub use sequences::Sequences;
 pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};
 pub use usage::Usage;
 pub use window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN, stepped};

@@ -50,11 +50,8 @@ impl RuleSet {
         Self::with_axes(rules, axes, updates_per_second)
     }
 
-    pub(crate) fn with_axes(
-        rules: Vec<Rule>,
-        axes: usize,
-        updates_per_second: u32,
-    ) -> Result<Self> {
+    /// Puts rules together of which the first `axes` indicators count, whether or not a rule bounds them.
+    pub fn with_axes(rules: Vec<Rule>, axes: usize, updates_per_second: u32) -> Result<Self> {
         if rules.is_empty() || rules.len() > RULES_MAX {
             return Err(Fault::setting("rules", rules.len(), "1 to 256 rules"));
         }

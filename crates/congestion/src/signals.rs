@@ -3,8 +3,8 @@
 /// What stands for infinity in rule files, and one more than any indicator can be.
 pub const INFINITY: u32 = 2_147_483_647;
 
-/// Indicators that a rule can bound: the three of the thesis, then two that extended rule sets may name.
-pub const AXES: usize = 5;
+/// Indicators that a rule can bound: the three of the thesis, then those that extended rule sets may name.
+pub const AXES: usize = 8;
 
 /// Indicators of the thesis, and of every rule file.
 pub const THESIS_AXES: usize = 3;
@@ -16,10 +16,13 @@ pub const AXIS_NAMES: [&str; AXES] = [
     "pt_ratio",
     "slow_ack_ewma",
     "timeout_rate",
+    "write_share",
+    "sequential_share",
+    "request_kib",
 ];
 
 /// The least value of each indicator: a process time is never shorter than the shortest.
-pub const AXIS_MIN: [u32; AXES] = [0, 0, 100, 0, 0];
+pub const AXIS_MIN: [u32; AXES] = [0, 0, 100, 0, 0, 0, 0, 0];
 
 /// Where a stream is in the congestion state space; each below [`INFINITY`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +37,12 @@ pub struct Signals {
     pub slow_ack_us: u32,
     /// Time-outs a thousand requests, moving average (extended controllers only).
     pub timeouts_per_1000: u32,
+    /// Writes among a thousand requests, moving average (extended controllers only).
+    pub writes_per_1000: u32,
+    /// Requests among a thousand that go on where one before them ended, moving average (extended controllers only).
+    pub sequential_per_1000: u32,
+    /// Mean size of a request, moving average (extended controllers only).
+    pub request_kib: u32,
 }
 
 impl Signals {
@@ -47,6 +56,9 @@ impl Signals {
             self.ratio100.clamp(AXIS_MIN[2], INFINITY - 1),
             self.slow_ack_us.min(INFINITY - 1),
             self.timeouts_per_1000.min(INFINITY - 1),
+            self.writes_per_1000.min(INFINITY - 1),
+            self.sequential_per_1000.min(INFINITY - 1),
+            self.request_kib.min(INFINITY - 1),
         ]
     }
 }

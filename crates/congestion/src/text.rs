@@ -19,6 +19,9 @@ const COLUMNS: [[&str; 3]; AXES] = [
     ["ratio100_lo", "ratio100_hi", "ratio100_avg"],
     ["slow_ack_lo", "slow_ack_hi", "slow_ack_avg"],
     ["timeouts_lo", "timeouts_hi", "timeouts_avg"],
+    ["writes_lo", "writes_hi", "writes_avg"],
+    ["sequential_lo", "sequential_hi", "sequential_avg"],
+    ["request_kib_lo", "request_kib_hi", "request_kib_avg"],
 ];
 
 /// What stands before the number of active files.

@@ -5,8 +5,8 @@ mod common;
 use std::sync::Arc;
 
 use ascar_congestion::{
-    Action, Bounds, Controller, Deployment, Extended, Extensions, Faithful, Fault, InFlight, Probe,
-    Reply, RuleSet, Unit, Window,
+    AXIS_NAMES, Action, Bounds, Controller, Deployment, Extended, Extensions, Faithful, Fault,
+    InFlight, Probe, Reply, RuleSet, Sequences, Unit, Window,
 };
 use common::{MADE, Server, action, run};
 
@@ -29,6 +29,7 @@ fn reply(sent_us: u64, now_us: u64, bytes: u32, requests: u32) -> Reply {
             requests,
             bytes: u64::from(requests) * u64::from(bytes),
         },
+        ..Reply::default()
     }
 }
 
@@ -249,7 +250,7 @@ fn rules_may_ask_for_further_indicators() {
         .collect();
     assert_eq!(used, [1, 3]);
     assert_eq!(
-        deployment.usage.observed()[0].means,
+        deployment.usage.observed()[0].means[..5],
         [10_000, 10_000, 100, 10_000, 109]
     );
 }
@@ -378,4 +379,86 @@ fn extreme_replies_break_nothing() {
             assert!(stream.admits(InFlight::default(), bytes));
         }
     }
+}
+
+#[test]
+fn shares_follow_what_is_requested() {
+    let mut stream = stream(action(100, 0, 0), Extensions::NONE);
+    let mut at_us = 1_000_000;
+    let mut replies = |count: u32, write: bool, sequential: bool, bytes: u32| {
+        for _ in 0..count {
+            at_us += 10_000;
+            stream.on_reply(&Reply {
+                write,
+                sequential,
+                ..reply(at_us - 1_000, at_us, bytes, 1)
+            });
+        }
+        stream.signals().expect("signals")
+    };
+    let first = replies(1, true, false, MIB);
+    assert_eq!(
+        (first.writes_per_1000, first.sequential_per_1000),
+        (1000, 0)
+    );
+    assert_eq!(first.request_kib, 1024);
+    let then = replies(60, false, true, 64 << 10);
+    assert_eq!(then.writes_per_1000, 0);
+    assert!(
+        then.sequential_per_1000 >= 993,
+        "{}",
+        then.sequential_per_1000
+    );
+    assert!(
+        (64..=66).contains(&then.request_kib),
+        "{}",
+        then.request_kib
+    );
+    let back = replies(60, true, true, 1);
+    assert!(back.writes_per_1000 >= 993 && back.writes_per_1000 <= 1000);
+    // What is not empty counts as one KiB.
+    assert!(back.request_kib >= 1);
+}
+
+#[test]
+fn rules_tell_writers_from_readers() {
+    let text = format!(
+        "2,2,{},{},{}\n0,2147483647,0,2147483647,100,2147483647,0,2147483647,0,2147483647,0,500,0,1600,0\n\
+         0,2147483647,0,2147483647,100,2147483647,0,2147483647,0,2147483647,500,2147483647,0,300,0\n",
+        AXIS_NAMES[3], AXIS_NAMES[4], AXIS_NAMES[5]
+    );
+    let deployment = Arc::new(Deployment::new(RuleSet::parse(&text).expect("two rules")));
+    let window = |write: bool| {
+        let mut stream = Extended::new(Arc::clone(&deployment), Arc::new(Extensions::NONE), 1)
+            .expect("options in range");
+        for at_us in (1..100).map(|at| at * 1_000_000) {
+            stream.on_reply(&Reply {
+                write,
+                ..reply(at_us - 1_000, at_us, MIB, 1)
+            });
+        }
+        stream.window().requests_x100
+    };
+    assert_eq!((window(false), window(true)), (1_600, 300));
+}
+
+#[test]
+fn sixteen_files_read_in_sequence_are_told_from_random_reads() {
+    let mut sequences = Sequences::default();
+    for turn in 0..4_u64 {
+        for file in 0..16 {
+            let follows = sequences.on_send(file, turn * u64::from(MIB), MIB);
+            assert_eq!(follows, turn > 0, "file {file}, turn {turn}");
+        }
+    }
+    // A seventeenth drives the oldest out, and so on: none is told any more.
+    for turn in 4..6_u64 {
+        let told = (0..17).filter(|file| sequences.on_send(*file, turn * u64::from(MIB), MIB));
+        assert!(told.count() <= 16, "turn {turn}");
+    }
+    assert!(!sequences.on_send(3, 7_777, MIB));
+    // Back at the start, and at the end of all numbers.
+    assert!(!sequences.on_send(5, 0, MIB));
+    assert!(!sequences.on_send(5, u64::MAX - 1, MIB));
+    assert!(sequences.on_send(5, u64::MAX, 0));
 }

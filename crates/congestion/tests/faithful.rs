@@ -24,6 +24,7 @@ fn reply(sent_us: u64, now_us: u64) -> Reply {
             requests: 1,
             bytes: 1 << 20,
         },
+        ..Reply::default()
     }
 }
 

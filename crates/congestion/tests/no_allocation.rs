@@ -66,6 +66,7 @@ fn streams_run_without_allocating() {
                 now_us,
                 bytes: 4096,
                 in_flight,
+                ..Reply::default()
             });
             if at % 5_000 == 0 {
                 controller.on_timeout(sent_us, now_us);

@@ -87,7 +87,7 @@ proptest! {
                     1 => controller.on_timeout(sent_us, now_us),
                     _ => {
                         let in_flight = InFlight { requests, bytes: u64::from(requests) * u64::from(bytes) };
-                        controller.on_reply(&Reply { sent_us, now_us, bytes, in_flight });
+                        controller.on_reply(&Reply { sent_us, now_us, bytes, in_flight, ..Reply::default() });
                     }
                 }
                 let window = controller.window().requests_x100;
@@ -218,6 +218,7 @@ fn gradient2_steps_as_published() {
             now_us,
             bytes: 4096,
             in_flight,
+            ..Reply::default()
         });
     }
     // Windows of 1,001 replies: four have ended.
@@ -236,6 +237,7 @@ fn gradient2_steps_as_published() {
             now_us,
             bytes: 4096,
             in_flight,
+            ..Reply::default()
         });
     }
     assert_eq!(controller.window().requests_x100, 1_160);

@@ -28,7 +28,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: SETS, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lookup_is_a_linear_scan_in_split_sets(rules in split_rules(THESIS_AXES, 30), seed in any::<u64>()) {
+    fn lookup_is_a_linear_scan_in_split_sets(rules in split_rules(0..THESIS_AXES, 30), seed in any::<u64>()) {
         agree(&RuleSet::new(rules, 2).expect("splits leave no gap"), seed);
     }
 
@@ -44,13 +44,13 @@ proptest! {
     }
 
     #[test]
-    fn splits_along_all_axes_are_accepted(rules in split_rules(AXES, 4), seed in any::<u64>()) {
+    fn splits_along_all_axes_are_accepted(rules in split_rules(AXES - 5..AXES, 4), seed in any::<u64>()) {
         let set = RuleSet::new(rules, 2).expect("splits leave no gap");
         agree(&set, seed);
     }
 
     #[test]
-    fn text_and_rules_are_the_same(rules in split_rules(AXES, 4), updates in 1_u32..1_000_000) {
+    fn text_and_rules_are_the_same(rules in split_rules(AXES - 5..AXES, 4), updates in 1_u32..1_000_000) {
         let set = RuleSet::new(rules, updates).expect("splits leave no gap");
         let text = set.to_text();
         let read = RuleSet::parse(&text).expect("what was written can be read");
@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn a_split_set_with_a_rule_missing_has_just_that_gap(
-        rules in split_rules(THESIS_AXES, 10), missing in any::<prop::sample::Index>(),
+        rules in split_rules(0..THESIS_AXES, 10), missing in any::<prop::sample::Index>(),
     ) {
         prop_assume!(rules.len() > 1);
         let mut rules = rules;
@@ -192,7 +192,7 @@ fn a_made_set_is_read_and_written_to_the_letter() {
     assert_eq!(set.updates_per_second(), 2);
     let observed = set.rules()[6].observed.expect("statistics");
     assert_eq!(observed.used_times, 1960);
-    assert_eq!(observed.means, [144_271, 144_560, 173, 0, 0]);
+    assert_eq!(observed.means, [144_271, 144_560, 173, 0, 0, 0, 0, 0]);
     let without = MADE
         .replace(",1839,80926,81021,173", "")
         .replace("\n", "\r\n");

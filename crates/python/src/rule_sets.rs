@@ -23,8 +23,10 @@ pub fn write_rule_set(
     updates_per_second: u32,
     active_files: u32,
 ) -> PyResult<String> {
+    let axes = rules.iter().map(|(bounds, ..)| bounds.len()).max();
     let rules = rules.into_iter().map(rule).collect::<PyResult<_>>()?;
-    let set = RuleSet::new(rules, updates_per_second).map_err(refuse)?;
+    let axes = axes.unwrap_or(THESIS_AXES);
+    let set = RuleSet::with_axes(rules, axes, updates_per_second).map_err(refuse)?;
     let set = set.with_active_files(active_files).map_err(refuse)?;
     Ok(set.to_text())
 }

@@ -28,10 +28,14 @@ pub enum Kind {
     LinkOut,
     /// A thread goes on.
     Thread,
+    /// A thread's metadata operation, paced, leaves its client.
+    MetadataLeave,
     /// A thread's metadata operation reaches the metadata server.
     MetadataArrive,
     /// A thread's metadata operation is done.
     MetadataDone,
+    /// The reply to a thread's metadata operation reaches its client.
+    MetadataReplied,
     /// A message about a lock arrives.
     Lock,
     /// A failure begins or ends.
@@ -46,7 +50,7 @@ pub enum Kind {
     Turn,
 }
 
-const KINDS: [Kind; 16] = [
+const KINDS: [Kind; 18] = [
     Kind::Leave,
     Kind::Arrive,
     Kind::Delivered,
@@ -55,8 +59,10 @@ const KINDS: [Kind; 16] = [
     Kind::Storage,
     Kind::LinkOut,
     Kind::Thread,
+    Kind::MetadataLeave,
     Kind::MetadataArrive,
     Kind::MetadataDone,
+    Kind::MetadataReplied,
     Kind::Lock,
     Kind::Failure,
     Kind::NoiseDisk,
@@ -66,7 +72,9 @@ const KINDS: [Kind; 16] = [
 ];
 
 /// Bits of the index; the kind takes the rest of 32.
-const INDEX_BITS: u32 = 28;
+const INDEX_BITS: u32 = 27;
+
+const _: () = assert!(KINDS.len() <= 1 << (32 - INDEX_BITS));
 
 /// Events to come, by instant; of one instant in the order in which they were scheduled.
 #[derive(Debug, Default)]

@@ -133,7 +133,8 @@ pub struct Outcome {
     pub stdev_pooled_mb_per_s: f64,
     /// Standard deviation over ticks of the total.
     pub stdev_total_mb_per_s: f64,
-    /// Jain's fairness index of the clients' mean throughputs.
+    /// Jain's fairness index of the clients' mean throughputs; of their rates of metadata operations where no file data
+    /// moves.
     pub jain_index: f64,
     /// Response time of all requests to storage servers: from being asked for to the reply, with the wait for window
     /// and pace.
@@ -147,6 +148,11 @@ pub struct Outcome {
     /// Response time of threads' operations on file data: from the arrival, or in a closed loop from the begin, to the
     /// end.
     pub operation_latency: Latency,
+    /// Operations on metadata that the metadata server has answered.
+    pub metadata_operations_per_s: f64,
+    /// Response time of threads' operations on metadata: from being asked for to the reply, with the wait for window
+    /// and pace.
+    pub metadata_latency: Latency,
     /// Mean number of requests in flight (sent, not answered), by time: Little's law has it equal
     /// requests a second times mean service time.
     pub in_flight_mean: f64,
@@ -160,6 +166,8 @@ pub struct Outcome {
     pub total_mb_per_s: Vec<f64>,
     /// Throughput of each client by tick.
     pub clients_mb_per_s: Vec<Vec<f64>>,
+    /// Operations on metadata a second of each client.
+    pub clients_metadata_per_s: Vec<f64>,
     /// Each thread group of each client group.
     pub groups: Vec<GroupReport>,
     /// Each server.

@@ -42,6 +42,8 @@ pub struct Request {
     pub length: u32,
     /// Whether data is written; otherwise read.
     pub write: bool,
+    /// Whether it goes on where one before it ended, where its stream asks.
+    pub sequential: bool,
     /// Who waits for it.
     pub purpose: Purpose,
     /// Where it is.

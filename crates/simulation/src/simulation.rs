@@ -208,7 +208,8 @@ impl Simulation {
     }
 
     /// Put rules in force on the streams of a client group from now on, or the scenario's own control again (`None`).
-    /// How many streams took it: none of a rogue's.
+    /// The number after the last group is that of the metadata streams, where the scenario controls them. How many
+    /// streams took it: none of a rogue's.
     ///
     /// # Errors
     /// There is no such group, or the text is not a rule set.
@@ -235,7 +236,7 @@ impl Simulation {
         self.cluster.recorded_requests()
     }
 
-    /// Rule sets in force, by client group, with the use that streams have made of their rules.
+    /// Rule sets in force, by client group, and then of controlled metadata streams, with the use that streams have made of their rules.
     #[must_use]
     pub fn deployments(&self) -> &[Option<Arc<Deployment>>] {
         self.cluster.deployments()

@@ -246,6 +246,13 @@ _CLIENT_GROUP = _option(
     min=1,
 )
 ClientGroup = Annotated[int | None, _CLIENT_GROUP]
+_METADATA = _option(
+    "--metadata",
+    None,
+    None,
+    "Make rules for each client's stream of metadata operations, which the throughput then is of.",
+)
+Metadata = Annotated[bool, _METADATA]
 _GROUP_RULES = _option(
     "--group-rules",
     None,
@@ -695,8 +702,9 @@ _RULE = _option(
 )
 OneRule = Annotated[int | None, _RULE]
 OnlyRules = Annotated[list[int] | None, _RULE]
-_ALONG = _option("--along", None, "A,B", "Split along these indicators.")
+_ALONG = _option("--along", None, "A,B", "Split rules along these indicators.")
 Along = Annotated[str, _ALONG]
+AlongOrNone = Annotated[str | None, _ALONG]
 _FIELDS = _option("--fields", None, "A,B", "Tune these numbers of the rules: m100, b100, tau_us.")
 Fields = Annotated[str, _FIELDS]
 _SCHEDULE = _option(

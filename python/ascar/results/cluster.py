@@ -147,7 +147,8 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         throughput_per_client_mb_per_s: mean over clients and ticks (tp of Li, section 3.1.5).
         stdev_pooled_mb_per_s: standard deviation over clients and ticks together (stdev of section 3.1.5).
         stdev_total_mb_per_s: standard deviation over ticks of the total.
-        jain_index: Jain's fairness index of the clients' mean throughputs: 1 is fair, 1/clients is one alone.
+        jain_index: Jain's fairness index of the clients' mean throughputs (of their rates of metadata
+            operations where no file data moves): 1 is fair, 1/clients is one alone.
         latency: the response time of all requests to storage servers: from being asked for to the reply, with
             the wait for the window and the pace of their stream.
         read_latency: the latency of reads.
@@ -155,12 +156,16 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
         service_time: from a request's last send to its reply, as its client's controller sees it.
         operation_latency: the response time of threads' operations on file data: from their arrival, where
             they arrive at a rate, or from their begin.
+        metadata_operations_per_s: operations on metadata that the metadata server has answered.
+        metadata_latency: the response time of threads' operations on metadata, with the wait for the window
+            and the pace of their client's stream.
         in_flight_mean: requests sent and not answered, over time.
         timeouts: requests that were sent again.
         incast_losses: transfers that lost segments in a switch port.
         tick_s: length of a tick.
         total_mb_per_s: total by tick.
         clients_mb_per_s: each client by tick.
+        clients_metadata_per_s: each client's operations on metadata a second.
         groups: each thread group of each client group.
         servers: each server.
         streams: each stream, where the scenario records them.
@@ -188,12 +193,15 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     write_latency: Latency
     service_time: Latency
     operation_latency: Latency
+    metadata_operations_per_s: float
+    metadata_latency: Latency
     in_flight_mean: float
     timeouts: int
     incast_losses: int
     tick_s: float
     total_mb_per_s: tuple[float, ...]
     clients_mb_per_s: tuple[tuple[float, ...], ...]
+    clients_metadata_per_s: tuple[float, ...]
     groups: tuple[GroupReport, ...]
     servers: tuple[ServerReport, ...]
     streams: tuple[StreamSeries, ...] = ()
@@ -229,6 +237,10 @@ FIGURES: Mapping[str, str] = {
     "operation_latency_ms_mean": "mean response time of operations on file data",
     "operation_latency_ms_p50": "median of it",
     "operation_latency_ms_p99": "99th percentile of it",
+    "metadata_operations_per_s": "operations on metadata",
+    "metadata_latency_ms_mean": "mean response time of operations on metadata",
+    "metadata_latency_ms_p50": "median of it",
+    "metadata_latency_ms_p99": "99th percentile of it",
     "jain_index": "fairness between clients, 1 at best",
     "read_mb_per_s": "reading alone",
     "write_mb_per_s": "writing alone",

@@ -28,6 +28,10 @@ class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
         operation_latency_ms_mean: the mean response time of operations on file data.
         operation_latency_ms_p50: the median response time of operations on file data.
         operation_latency_ms_p99: the 99th percentile of the response time of operations.
+        metadata_operations_per_s: the rate of operations on metadata.
+        metadata_latency_ms_mean: the mean response time of operations on metadata.
+        metadata_latency_ms_p50: the median response time of operations on metadata.
+        metadata_latency_ms_p99: the 99th percentile of the response time of operations on metadata.
         jain_index: the fairness between clients; 1 is the best.
         read_mb_per_s: the throughput of reads.
         write_mb_per_s: the throughput of writes.
@@ -55,6 +59,10 @@ class ClusterFigures(msgspec.Struct, frozen=True, kw_only=True):
     operation_latency_ms_mean: float
     operation_latency_ms_p50: float
     operation_latency_ms_p99: float
+    metadata_operations_per_s: float = 0.0
+    metadata_latency_ms_mean: float = 0.0
+    metadata_latency_ms_p50: float = 0.0
+    metadata_latency_ms_p99: float = 0.0
     jain_index: float
     read_mb_per_s: float
     write_mb_per_s: float

@@ -36,6 +36,9 @@ class ObjectiveForm:
 
 FORMS: Mapping[str, ObjectiveForm] = {
     "throughput": ObjectiveForm((), "maximize throughput_mb_per_s", "total of all clients"),
+    "metadata-operations": ObjectiveForm(
+        (), "maximize metadata_operations_per_s", "operations on metadata of all clients"
+    ),
     "throughput-cv": ObjectiveForm(
         ("k0",), "maximize if(stdev < {k0} * tp, tp, 0)", "tp where stdev / tp < k0, else 0"
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from ascar.errors import InputError
-from ascar.rules import Action, RuleSet
+from ascar.rules import INDICATORS, INDICATORS_OF_THESIS, Action, RuleSet
 
 Schedule = Literal["sharp", "faithful", "remy"]
 SCHEDULES: tuple[str, ...] = get_args(Schedule)
@@ -37,6 +37,7 @@ class SearchPlan:
         without: the `PARTS` that the schedule "sharp" does without.
         active_files: limits on the files of a stream that may have requests in flight at once, tried with the
             best of those that the search begins with.
+        along: the indicators that rules may be split along, of `INDICATORS`. Algorithm 1 has those of the thesis.
     """
 
     schedule: Schedule = "sharp"
@@ -46,6 +47,7 @@ class SearchPlan:
     hoped: float | None = None
     without: frozenset[Part] = frozenset()
     active_files: tuple[int, ...] = ()
+    along: tuple[str, ...] = INDICATORS_OF_THESIS
 
     def __post_init__(self) -> None:
         """Check the plan.
@@ -62,10 +64,15 @@ class SearchPlan:
         if any(not 1 <= limit <= ACTIVE_FILES_MAX for limit in self.active_files):
             shown = ",".join(map(str, self.active_files))[:80]
             raise InputError(f"--active-files = {shown}: must be numbers from 1 to {ACTIVE_FILES_MAX}")
-        if self.schedule != "sharp" and (self.without or self.others or self.active_files):
+        unknown = [name for name in self.along if name not in INDICATORS]
+        if unknown or not self.along:
+            shown = ",".join(unknown)[:80]
+            raise InputError(f"--along = {shown!r}: must be of {', '.join(INDICATORS)}")
+        others = self.active_files or self.along != INDICATORS_OF_THESIS
+        if self.schedule != "sharp" and (self.without or self.others or others):
             raise InputError(
-                f"schedule = {self.schedule!r}: begins with one rule set, has no parts to do without and no "
-                "--active-files; use the schedule 'sharp'"
+                f"schedule = {self.schedule!r}: begins with one rule set, has no parts to do without, no "
+                "--active-files and no --along; use the schedule 'sharp'"
             )
 
     @property
@@ -73,7 +80,18 @@ class SearchPlan:
         """The schedule, with what it does without and how many it begins with."""
         left_out = "".join(f" without {part}" for part in sorted(self.without))
         files = "".join(f" files {limit}" for limit in self.active_files)
-        return f"{self.schedule}{left_out}{files}"
+        further = "".join(f" {name}" for name in self.along if name not in INDICATORS_OF_THESIS)
+        fewer = "".join(f" not {name}" for name in INDICATORS_OF_THESIS if name not in self.along)
+        return f"{self.schedule}{left_out}{files}{further}{fewer}"
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The numbers of the indicators that rules may be split along."""
+        return tuple(sorted(INDICATORS.index(name) for name in set(self.along)))
+
+    def widened(self, rules: RuleSet) -> RuleSet:
+        """Rules over all indicators that the search may split them along."""
+        return rules.with_indicators(max(self.axes) + 1)
 
 
 def plan_of(schedule: str, start: RuleSet = FIRST, patience: int | None = None) -> SearchPlan:

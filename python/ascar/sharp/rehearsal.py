@@ -25,7 +25,7 @@ def rehearse(task: Task, listener: Callable[[SearchProgress], None]) -> Rehearsa
     if task.first_in is None:
         return Rehearsal(task.plan)
     bench = SimulatedBench(
-        task.first_in, task.objective, task.threads, bounds=task.bounds, client_group=task.client_group
+        task.first_in, task.objective, task.threads, bounds=task.bounds, followers=task.followers
     )
     plan = replace(task.plan, patience=task.plan.patience or SearchPlan().patience)
     about = About.of(bench, task.objective, plan, task.bounds)

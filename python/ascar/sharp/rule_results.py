@@ -9,7 +9,16 @@ from ascar.results.sharp import RuleResult, RuleSetResult
 if TYPE_CHECKING:
     from ascar.rules import Rule, RuleSet
 
-_INDICATORS = ("ack_ewma_us", "send_ewma_us", "pt_ratio_x100", "slow_ack_ewma_us", "timeouts_per_1000")
+_INDICATORS = (
+    "ack_ewma_us",
+    "send_ewma_us",
+    "pt_ratio_x100",
+    "slow_ack_ewma_us",
+    "timeouts_per_1000",
+    "writes_per_1000",
+    "sequential_per_1000",
+    "request_kib",
+)
 
 
 def rule_result(rule: Rule) -> RuleResult:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ascar.sharp.trials.bench import Bench
     from ascar.sharp.trials.run_journal import Begin
     from ascar.simulation import Scenario
+    from ascar.simulation.controlled import Followers
 
 _FIRST_SHARE = 1 / 3
 _SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
@@ -102,7 +103,7 @@ class Task:
         threads: runs at a time; None: one a core.
         out: file of the rule set.
         begin: the way in which journals start.
-        client_group: the number of the client group that rules are made for, from 0; None: for all clients.
+        followers: the streams that rules are made for.
     """
 
     system: Scenario | Live
@@ -116,7 +117,7 @@ class Task:
     threads: int | None
     out: Path
     begin: Begin
-    client_group: int | None = None
+    followers: Followers = None
 
     @contextmanager
     def bench(self) -> Generator[Bench]:
@@ -136,7 +137,7 @@ class Task:
                 self.threads,
                 self.also,
                 bounds=self.bounds,
-                client_group=self.client_group,
+                followers=self.followers,
             )
 
     def journal(self, bench: Bench, rehearsal: Rehearsal) -> Journal:

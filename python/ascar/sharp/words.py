@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ascar.rules import INFINITY
+from ascar.rules import INDICATORS_LEAST, INFINITY
 
 if TYPE_CHECKING:
     from ascar.rules import Action, Rule, RuleSet
 
-AXES = ("ack_ewma", "send_ewma", "pt_ratio", "slow_ack_ewma", "timeouts")
-"""Indicators in the order of a region's intervals."""
-_LEAST = (0, 0, 100, 0, 0)
+_FURTHER = ("slow replies", "time-outs", "writes", "sequential requests", "KiB a request")
+"""The indicators beyond those of the thesis, where there are many or few of them."""
 _WINDOW = 8.0  # requests: the default, where nothing else tells
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 256.0
 _ALIKE = 0.05  # numbers this near to what is usual are not called high or low
@@ -94,10 +93,10 @@ def _when(rule: Rule, usual: tuple[float, ...] | None) -> str:
     words = _STATES[ack if ack != "usual" else send, ratio]
     if {ack, send} == {"low", "high"}:
         words += ", a queue grows" if ack == "high" else ", a queue drains"
-    for name, level in zip(("slow replies", "time-outs"), levels[3:], strict=False):
+    for name, level in zip(_FURTHER, levels[3:], strict=False):
         words += "" if level == "usual" else f", {'many' if level == 'high' else 'few'} {name}"
     everywhere = all(
-        at.lo == least and at.hi == INFINITY for at, least in zip(rule.region, _LEAST, strict=False)
+        at.lo == least and at.hi == INFINITY for at, least in zip(rule.region, INDICATORS_LEAST, strict=False)
     )
     return "always" if everywhere else words
 
@@ -111,7 +110,7 @@ def _level(rule: Rule, axis: int, usual: tuple[float, ...] | None) -> Level:
             return "usual"
         return "high" if mean > reference else "low"
     at = rule.region[axis]
-    below, above = at.lo <= _LEAST[axis], at.hi >= INFINITY
+    below, above = at.lo <= INDICATORS_LEAST[axis], at.hi >= INFINITY
     if below == above:  # all of it, or something in between
         return "usual"
     return "low" if below else "high"

@@ -14,8 +14,11 @@ from ascar.errors import InputError, ScenarioError
 from ascar.results.cluster import ClusterOutcome, Indicators, ServerReport
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
+    from ascar.simulation.controlled import Followers
     from ascar.simulation.scenario import Queue, Scenario
 
 INDICATORS: Final[tuple[str, ...]] = Indicators.__struct_fields__
@@ -162,29 +165,41 @@ class Cluster:
                 f"{queue.writes_starved}, batch {queue.batch}: must be from 1 (writes_starved: 0) to 100000"
             )
 
-    def deploy(self, rules: str | None, group: int | None = None) -> int:
+    def deploy(self, rules: str | None, followers: Followers = None) -> int:
         """Put a rule set in force from now on, or the scenario's own control again; windows go on.
 
         Args:
             rules: the text of its file; None: the control that the scenario has.
-            group: number of the client group whose streams take it; None: all groups.
+            followers: the streams that take it.
 
         Returns:
             How many streams took it; those of rogues take nothing.
 
         Raises:
-            InputError: it is not a rule set, or there is no such group.
+            InputError: it is not a rule set, there is no such group, or nothing controls the metadata streams.
         """
-        groups = range(len(self.scenario.clients)) if group is None else (group,)
-        if group is not None and not 0 <= group < len(self.scenario.clients):
-            raise InputError(f"group = {group}: must be from 0 to {len(self.scenario.clients) - 1}")
+        count = len(self.scenario.clients)
+        if followers == "metadata":
+            if self.scenario.metadata.control is None:
+                raise InputError(
+                    "metadata: the scenario does not control its metadata streams; give it metadata.control"
+                )
+            groups: Sequence[int] = (count,)
+        elif followers is None:
+            groups = range(count)
+        elif 0 <= followers < count:
+            groups = (followers,)
+        else:
+            raise InputError(f"group = {followers}: must be from 0 to {count - 1}")
         try:
             return sum(self._simulation.deploy(one, rules) for one in groups)
         except ValueError as error:
             raise InputError(str(error)) from error
 
     def rules(self) -> tuple[str | None, ...]:
-        """Texts of the rule sets in force, with their use since then, a client group each; None without."""
+        """Texts of the rule sets in force, with their use since then, a client group each, and last those of
+        controlled metadata streams; None without.
+        """
         return tuple(self._simulation.rules())
 
     def record(self, operations_max: int = 1_000_000) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.errors import ScenarioError
 from ascar.simulation.reading import check, read_text
-from ascar.simulation.scenario import RivalControl
+from ascar.simulation.scenario import Control, RivalControl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from ascar.results.cluster import ClusterOutcome
     from ascar.simulation.scenario import Scenario
+
+METADATA_OPERATIONS = frozenset(("createfile", "openfile", "closefile", "statfile", "deletefile"))
+"""Operations that the metadata server carries out."""
+
+Followers = int | Literal["metadata"] | None
+"""Whose streams follow rules: those of a client group, by its number from 0; all clients' streams of metadata
+operations; None: all clients' streams of file data."""
 
 
 def with_control(scenario: Scenario, *, window: float | None = None, tau_us: float | None = None) -> Scenario:
@@ -54,39 +62,62 @@ def with_rules(scenario: Scenario, path: Path) -> Scenario:
     return with_rule_text(scenario, read_text(path, f"rules {str(path)!r}"))
 
 
-def with_rule_text(scenario: Scenario, text: str, group: int | None = None) -> Scenario:
-    """The scenario with controls that follow a rule set, given as the text of its file.
+def with_rule_text(scenario: Scenario, text: str, followers: Followers = None) -> Scenario:
+    """The scenario with controllers that follow a rule set, given as the text of its file.
 
     Args:
         scenario: the scenario.
         text: the text.
-        group: the number of the client group that follows it, from 0; None: all do.
+        followers: the streams that follow it.
 
     Raises:
         ScenarioError: it is not a rule set, or there is no such group.
     """
     changes: dict[str, Any] = {"controller": "rules", "rules": text}
-    if group is None:
+    if followers is None:
         return _changed(scenario, changes)
-    check_group(scenario, group)
-    own = scenario.clients[group]
-    control = msgspec.structs.replace(own.control or scenario.control, **changes)
-    clients = list(scenario.clients)
-    clients[group] = msgspec.structs.replace(own, control=control)
-    changed = msgspec.structs.replace(scenario, clients=tuple(clients))
+    check_followers(scenario, followers)
+    if followers == "metadata":
+        control = msgspec.structs.replace(scenario.metadata.control or Control(), **changes)
+        metadata = msgspec.structs.replace(scenario.metadata, control=control)
+        changed = msgspec.structs.replace(scenario, metadata=metadata)
+    else:
+        own = scenario.clients[followers]
+        control = msgspec.structs.replace(own.control or scenario.control, **changes)
+        clients = list(scenario.clients)
+        clients[followers] = msgspec.structs.replace(own, control=control)
+        changed = msgspec.structs.replace(scenario, clients=tuple(clients))
     check(changed)
     return changed
 
 
-def check_group(scenario: Scenario, group: int) -> None:
-    """Refuse a client group that a scenario does not have.
+def check_followers(scenario: Scenario, followers: Followers) -> None:
+    """Refuse streams that a scenario does not have.
 
     Raises:
-        ScenarioError: it has no group of this number, from 0.
+        ScenarioError: it has no such client group, or no operations on metadata.
     """
-    if not 0 <= group < len(scenario.clients):
+    if followers == "metadata":
+        steps = (step.op for load in scenario.workloads for group in load.threads for step in group.flowops)
+        if not METADATA_OPERATIONS.isdisjoint(steps):
+            return
+        allowed = ", ".join(sorted(METADATA_OPERATIONS))
+        raise ScenarioError(f"metadata: {scenario.name!r} has none of the operations {allowed}")
+    if followers is not None and not 0 <= followers < len(scenario.clients):
         count = len(scenario.clients)
-        raise ScenarioError(f"client group {group + 1}: {scenario.name!r} has {count}, counted from 1")
+        raise ScenarioError(f"client group {followers + 1}: {scenario.name!r} has {count}, counted from 1")
+
+
+def rules_of(outcome: ClusterOutcome, scenario: Scenario, followers: Followers) -> tuple[str, ...]:
+    """The rule sets that these streams followed in a run, with their use, as text."""
+    groups = len(scenario.clients)
+    if followers is None:
+        texts = outcome.rules[:groups]
+    elif followers == "metadata":
+        texts = outcome.rules[groups:]
+    else:
+        texts = outcome.rules[followers : followers + 1]
+    return tuple(text for text in texts if text is not None)
 
 
 def _changed(scenario: Scenario, changes: dict[str, Any]) -> Scenario:

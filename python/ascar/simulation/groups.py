@@ -36,8 +36,11 @@ def group_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
 
 
 def client_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
-    """The mean throughput of each client, in MB/s."""
-    return tuple(sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s)
+    """What each client gets: its mean throughput in MB/s, or operations on metadata a second if it moves no data."""
+    means = (sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s)
+    return tuple(
+        mean or metadata for mean, metadata in zip(means, outcome.clients_metadata_per_s, strict=True)
+    )
 
 
 class Rates(NamedTuple):
@@ -45,7 +48,7 @@ class Rates(NamedTuple):
 
     Attributes:
         groups: to each group of threads.
-        clients: to each client, in MB/s.
+        clients: to each client.
     """
 
     groups: tuple[float, ...]

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ascar_congestion::{
     AXES, Action, Controller, INFINITY, InFlight, Interval, Region, Reply, Rule, RuleSet, SPACE,
@@ -35,16 +36,16 @@ pub fn action(m100: i32, b100: i32, tau_us: u32) -> Action {
 }
 
 /// A rule set as SHARP makes it: again and again one rule is split at a point into two along each axis.
-pub fn split_rules(axes: usize, splits: usize) -> impl Strategy<Value = Vec<Rule>> {
+pub fn split_rules(axes: Range<usize>, splits: usize) -> impl Strategy<Value = Vec<Rule>> {
     let split = (
         any::<prop::sample::Index>(),
-        prop::array::uniform5(0.0..1.0_f64),
+        prop::array::uniform8(0.0..1.0_f64),
     );
     prop::collection::vec(split, 0..=splits).prop_map(move |splits| {
         let mut regions = vec![SPACE];
         for (index, at) in splits {
             let region = regions.remove(index.index(regions.len()));
-            regions.extend(split_region(region, axes, &at));
+            regions.extend(split_region(region, axes.clone(), &at));
         }
         let numbered = regions.into_iter().enumerate();
         numbered
@@ -53,9 +54,9 @@ pub fn split_rules(axes: usize, splits: usize) -> impl Strategy<Value = Vec<Rule
     })
 }
 
-fn split_region(region: Region, axes: usize, at: &[f64; AXES]) -> Vec<Region> {
+fn split_region(region: Region, axes: Range<usize>, at: &[f64; AXES]) -> Vec<Region> {
     let mut parts = vec![region];
-    for axis in 0..axes {
+    for axis in axes {
         let Interval { lo, hi } = region[axis];
         // Most bounds of real sets are small numbers: the cube puts them there.
         let cut = lo + ((f64::from(hi - lo)) * at[axis].powi(3)) as u32;
@@ -148,6 +149,9 @@ impl Points {
             ratio100: self.coordinate(2),
             slow_ack_us: self.coordinate(3),
             timeouts_per_1000: self.coordinate(4),
+            writes_per_1000: self.coordinate(5),
+            sequential_per_1000: self.coordinate(6),
+            request_kib: self.coordinate(7),
         }
     }
 }
@@ -224,6 +228,7 @@ pub fn run(
             now_us,
             bytes: BYTES,
             in_flight,
+            ..Reply::default()
         };
         controller.on_reply(&reply);
         trace.replies.push(reply);

@@ -31,6 +31,7 @@ enum Part {
     Thread,
     Start,
     Controller,
+    Metadata,
 }
 
 /// Threads begin within so long of each other, as started processes do.
@@ -191,6 +192,10 @@ impl Builder<'_> {
             (true, true) => 1,
             (true, false) => cluster.files.stripes.count,
         };
+        let metadata_control = self.scenario.metadata.control.as_ref();
+        let metadata_maker = metadata_control
+            .map(|control| ControllerMaker::new(control, None))
+            .transpose()?;
         for group in &self.scenario.clients {
             let control = group.control.as_ref().unwrap_or(&self.scenario.control);
             let maker = ControllerMaker::new(control, group.rogue.then_some(group.rogue_window))?;
@@ -199,6 +204,7 @@ impl Builder<'_> {
                 control: control.clone(),
                 rogue_window: group.rogue.then_some(group.rogue_window),
                 clients: cluster.clients.len()..cluster.clients.len() + group.count as usize,
+                of_metadata: false,
             });
             let workload = self.workload(group);
             for _ in 0..group.count {
@@ -218,7 +224,19 @@ impl Builder<'_> {
                 }
                 cluster.clients.push(client(group, sets));
                 self.add_streams(cluster, number, &maker);
+                let obeys = metadata_maker.as_ref().filter(|_| !group.rogue);
+                let seed = self.random(Part::Metadata, number).draw();
+                cluster.metadata.add_client(obeys, seed);
             }
+        }
+        if let (Some(control), Some(maker)) = (metadata_control, metadata_maker) {
+            cluster.deployments.push(maker.deployment.clone());
+            cluster.controls.push(ClientControl {
+                control: control.clone(),
+                rogue_window: None,
+                clients: 0..cluster.clients.len(),
+                of_metadata: true,
+            });
         }
         Ok(())
     }
@@ -254,6 +272,7 @@ impl Builder<'_> {
                 waiting: List::default(),
                 waiting_count: 0,
                 turns: maker.turns(),
+                sequences: maker.sequences(),
                 in_flight: InFlight::default(),
                 dirty: 0,
                 dirty_waiters: List::default(),
@@ -338,10 +357,11 @@ fn client(group: &ClientGroup, sets: Vec<u32>) -> Client {
         dirty: 0,
         sync_waiters: List::default(),
         bytes: 0,
+        metadata_operations: 0,
     }
 }
 
-/// How the streams of a client group are controlled.
+/// How the streams of a client group are controlled, or all clients' streams of metadata operations.
 #[derive(Debug)]
 pub(super) struct ClientControl {
     /// The scenario's.
@@ -350,7 +370,9 @@ pub(super) struct ClientControl {
     pub rogue_window: Option<u32>,
     /// Numbers of the group's clients.
     pub clients: std::ops::Range<usize>,
+    /// Whether the streams are those of metadata operations.
+    pub of_metadata: bool,
 }
 
-/// Rule sets in force, by client group.
+/// Rule sets in force, by client group, and then of the metadata streams where they are controlled.
 pub(super) type Deployments = Vec<Option<Arc<Deployment>>>;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ascar_congestion::{
-    AnyController, Bounds, Deployment, Extended, Extensions, Faithful, Fixed, Probe, RuleSet, Unit,
+    AnyController, Bounds, Deployment, Extended, Extensions, Faithful, Fixed, Probe, RuleSet,
+    Sequences, THESIS_AXES, Unit,
 };
 
 use super::nanos;
@@ -105,6 +106,17 @@ impl<'a> ControllerMaker<'a> {
         })
     }
 
+    /// What tells a stream's sequential requests, where rules ask for more than the indicators of the thesis.
+    pub fn sequences(&self) -> Option<Box<Sequences>> {
+        self.is_extended().then(Box::default)
+    }
+
+    /// Whether streams follow rules beyond the original: as they are told to, or by the indicators that rules name.
+    fn is_extended(&self) -> bool {
+        let rules = self.deployment.as_ref().map(|it| &it.rules);
+        rules.is_some_and(|rules| rules.axes() > THESIS_AXES || !self.control.faithful)
+    }
+
     /// The controller of one stream; seeds tell the probes of streams apart.
     pub fn make(&self, seed: u64) -> AnyController {
         self.make_with(seed, None)
@@ -119,7 +131,7 @@ impl<'a> ControllerMaker<'a> {
         let window = window_x100.unwrap_or_else(|| hundredths(control.window));
         if let Some(deployment) = &self.deployment {
             let deployment = Arc::clone(deployment);
-            if control.faithful {
+            if !self.is_extended() {
                 return AnyController::Faithful(Faithful::with_window(deployment, window));
             }
             let extended = Extended::new(deployment, Arc::clone(&self.extensions), seed);

@@ -18,7 +18,7 @@ mod threads;
 mod transfer;
 mod turns;
 
-use ascar_congestion::{AnyController, InFlight};
+use ascar_congestion::{AnyController, InFlight, Sequences};
 use ascar_random::Random;
 
 use crate::disk::Storage;
@@ -61,6 +61,8 @@ struct Client {
     sync_waiters: List,
     /// Bytes that its threads have read and written.
     bytes: u64,
+    /// Operations on metadata answered since the start or the last reset.
+    metadata_operations: u64,
 }
 
 /// Dirty data that does not fill a request yet.
@@ -84,6 +86,8 @@ struct Stream {
     waiting_count: u32,
     /// How many files may have requests under way; none: any number.
     turns: Option<Box<Turns>>,
+    /// Which of its requests are sequential; none where no rule asks.
+    sequences: Option<Box<Sequences>>,
     /// Reserved or sent, and not answered.
     in_flight: InFlight,
     dirty: u64,
@@ -199,8 +203,10 @@ impl Cluster {
             Kind::Storage => self.storage_due(index),
             Kind::LinkOut => self.link_out(index),
             Kind::Thread => self.proceed(index),
+            Kind::MetadataLeave => self.metadata_leave(index),
             Kind::MetadataArrive => self.metadata_arrive(index),
             Kind::MetadataDone => self.metadata_done(index),
+            Kind::MetadataReplied => self.metadata_replied(index),
             Kind::Lock => self.lock_message(index),
             Kind::Failure => self.failure(index),
             Kind::NoiseDisk => self.noise_disk(index),

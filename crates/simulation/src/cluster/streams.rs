@@ -112,9 +112,11 @@ impl Cluster {
         request.sent_ns = self.now;
         request.place = Place::Server;
         let server = &self.servers[request.server as usize];
-        self.streams[request.stream as usize]
-            .controller
-            .on_send(now_us, request.length);
+        let stream = &mut self.streams[request.stream as usize];
+        stream.controller.on_send(now_us, request.length);
+        if let Some(sequences) = &mut stream.sequences {
+            request.sequential = sequences.on_send(request.object, request.offset, request.length);
+        }
         self.counters.sent(self.now);
         let at = self.network.message_at(self.now) + server.request_cpu_ns;
         self.events.push(at, Kind::Arrive, index);
@@ -134,6 +136,8 @@ impl Cluster {
             now_us: self.now / 1_000,
             bytes: request.length,
             in_flight: stream.in_flight,
+            write: request.write,
+            sequential: request.sequential,
         });
         stream.in_flight.requests -= 1;
         stream.in_flight.bytes -= length;
@@ -169,8 +173,9 @@ impl Cluster {
         true
     }
 
-    /// Put rules in force on the streams of a client group, or the scenario's own control again (`None`). Windows stay,
-    /// but for the scenario's fixed one; what controllers had observed is forgotten. The number of streams.
+    /// Put rules in force on the streams of a client group, or the scenario's own control again (`None`). The number
+    /// after the last group is that of the metadata streams, where the scenario controls them. Windows stay, but for the
+    /// scenario's fixed one; what controllers had observed is forgotten. The number of streams.
     pub fn deploy(&mut self, group: usize, rules: Option<&str>) -> Result<usize, ScenarioError> {
         let Some(own) = self.controls.get(group) else {
             return Err(ScenarioError {
@@ -181,13 +186,19 @@ impl Cluster {
         if own.rogue_window.is_some() {
             return Ok(0);
         }
-        let clients = own.clients.clone();
+        let (clients, of_metadata) = (own.clients.clone(), own.of_metadata);
         let mut control = own.control.clone();
         if let Some(text) = rules {
             (control.controller, control.rules) = (Chosen::Rules, Some(text.into()));
         }
         let maker = ControllerMaker::new(&control, None)?;
         self.deployments[group] = maker.deployment.clone();
+        if of_metadata {
+            self.metadata.control(&maker, rules.is_some());
+            (clients.start as u32..clients.end as u32)
+                .for_each(|client| self.pump_metadata(client));
+            return Ok(self.metadata.controlled());
+        }
         let servers = self.servers.len();
         let streams = clients.start * servers..clients.end * servers;
         for number in streams.clone() {
@@ -195,6 +206,7 @@ impl Cluster {
             let window_x100 = stream.controller.window().requests_x100;
             stream.controller = maker.make_with(number as u64, rules.map(|_| window_x100));
             stream.turns = maker.turns();
+            stream.sequences = maker.sequences();
             self.pump(number as u32);
         }
         Ok(streams.len())

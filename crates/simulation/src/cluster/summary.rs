@@ -24,6 +24,8 @@ pub(super) struct Counters {
     services: Histogram,
     /// Response times of threads' operations on file data.
     transfers: Histogram,
+    /// Response times of threads' operations on metadata.
+    metadata: Histogram,
     pub timeouts: u64,
     /// Requests sent and not answered, and their integral over time.
     sent: u64,
@@ -107,6 +109,12 @@ impl Counters {
         self.transfers.add(now - asked_ns);
     }
 
+    /// A thread's operation on metadata, which it was asked for then, is answered.
+    #[inline]
+    pub fn metadata(&mut self, now: Nanos, asked_ns: Nanos) {
+        self.metadata.add(now - asked_ns);
+    }
+
     /// A request that was lost is under way no more; it will be sent again.
     pub fn lost(&mut self, now: Nanos) {
         self.integrate(now);
@@ -142,6 +150,9 @@ impl Cluster {
     pub fn reset_counters(&mut self) {
         let now = self.now;
         let servers_before = self.all_server_sums();
+        for client in &mut self.clients {
+            client.metadata_operations = 0;
+        }
         let counters = &mut self.counters;
         *counters = Counters {
             since: now,
@@ -241,11 +252,17 @@ impl Cluster {
         let bytes = read_bytes + written_bytes;
         let sent_now = u128::from(counters.sent) * u128::from(self.now - counters.sent_since);
         let latency = counters.reads.merged(&counters.writes).latency();
+        let metadata_latency = counters.metadata.latency();
         let ticks = series.clients.first().map_or(0, Vec::len);
         let totals: Vec<f64> = (0..ticks)
             .map(|tick| series.clients.iter().map(|client| client[tick]).sum())
             .collect();
         let means: Vec<f64> = series.clients.iter().map(|client| mean(client)).collect();
+        let metadata_rates: Vec<f64> = self
+            .clients
+            .iter()
+            .map(|client| client.metadata_operations as f64 / elapsed_ns as f64 * 1e9)
+            .collect();
         let pooled: Vec<f64> = series.clients.concat();
         Outcome {
             seed,
@@ -266,18 +283,21 @@ impl Cluster {
             throughput_per_client_mb_per_s: mean(&pooled),
             stdev_pooled_mb_per_s: deviation(&pooled),
             stdev_total_mb_per_s: deviation(&totals),
-            jain_index: jain(&means),
+            jain_index: jain(if bytes == 0 { &metadata_rates } else { &means }),
             latency,
             read_latency: counters.reads.latency(),
             write_latency: counters.writes.latency(),
             service_time: counters.services.latency(),
             operation_latency: counters.transfers.latency(),
+            metadata_operations_per_s: metadata_latency.requests as f64 / elapsed_ns as f64 * 1e9,
+            metadata_latency,
             in_flight_mean: (counters.sent_area + sent_now) as f64 / elapsed_ns as f64,
             timeouts: counters.timeouts,
             incast_losses: self.network.losses - counters.losses_before,
             tick_s,
             total_mb_per_s: totals,
             clients_mb_per_s: series.clients.clone(),
+            clients_metadata_per_s: metadata_rates,
             groups: counters
                 .groups
                 .iter()

@@ -94,8 +94,10 @@ pub(super) struct Thread {
     pub appended: u64,
     pub transfer: Transfer,
     pub ahead: ReadAhead,
-    /// How long its metadata operation takes.
+    /// How long its metadata operation takes alone.
     pub service_ns: Nanos,
+    /// When its metadata operation left.
+    pub sent_ns: Nanos,
     /// Whether it waits for file data.
     pub active: bool,
     /// When its present operation was asked for.
@@ -146,6 +148,7 @@ impl Thread {
             transfer,
             ahead,
             service_ns: 0,
+            sent_ns: 0,
             active: false,
             asked_ns: 0,
             counted: 0,

@@ -53,6 +53,7 @@ impl Cluster {
                 offset: piece.offset,
                 length: piece.length,
                 write: transfer.write,
+                sequential: false,
                 purpose: Purpose::Direct,
                 place: Place::Client,
                 generation: 0,

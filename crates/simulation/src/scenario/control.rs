@@ -54,7 +54,8 @@ section! {
         pub rules: Option<String>,
         /// Settings of the controllers that need no rules.
         pub rivals: RivalControl,
-        /// Whether rules are followed as the original did: fixed point, all-time minimum.
+        /// Whether rules are followed as the original did: fixed point, all-time minimum. Rules that name further
+        /// indicators never are.
         pub faithful: bool,
         /// What controllers do beyond the original where rules are not followed as it did.
         pub extensions: RuleExtensions,

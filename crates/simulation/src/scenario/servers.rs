@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::{section, words};
 
-use super::{Device, Link};
+use super::{Control, Device, Link};
 
 section! {
     /// Storage servers that are alike. Each has one device.
@@ -145,6 +145,14 @@ section! {
         pub stat_us: f64,
         /// Delete, with its objects.
         pub delete_us: f64,
+        /// Share of an operation's time that each other operation at work adds to it: what they do one after the
+        /// other (sigma of the universal scalability law).
+        pub contention: f64,
+        /// Share of an operation's time that each pair of operations at work adds to it: what they tell each other
+        /// (kappa of that law); from it on more threads do less.
+        pub coherence: f64,
+        /// Control of each client's stream of metadata operations; without it they leave at once.
+        pub control: Option<Control>,
     }
 }
 
@@ -156,6 +164,9 @@ impl Default for Metadata {
             open_us: 150.0,
             stat_us: 120.0,
             delete_us: 500.0,
+            contention: 0.0,
+            coherence: 0.0,
+            control: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod common;
+mod metadata;
 mod physics;
 mod record;
 mod servers;

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ascar.cli.epilog import examples
 from ascar.cli.options import (
     ActiveFiles,
+    AlongOrNone,
     Also,
     BudgetOrNone,
     ClientGroup,
@@ -18,6 +19,7 @@ from ascar.cli.options import (
     Force,
     GroupRules,
     Json,
+    Metadata,
     ObjectiveText,
     Out,
     Pairs,
@@ -48,6 +50,8 @@ EXAMPLES = examples(
     "ascar sharp search read-ahead-cliff --active-files 1,2,4 --evaluations 200 --out turns.txt",
     "ascar sharp search random-write --also clients.count=20 --out sizes.txt",
     "ascar sharp search mixed.toml --client-group 2 --group-rules 1=readers.txt --out writers.txt",
+    "ascar sharp search mdtest --metadata --out metadata.txt",
+    "ascar sharp search mixed.toml --along pt_ratio,write_share,request_kib --out kinds.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
     "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
 )
@@ -64,8 +68,10 @@ def search(
     schedule: Schedule = "sharp",
     rules: RulesOrNone = None,
     patience: Patience = None,
+    along: AlongOrNone = None,
     active_files: ActiveFiles = None,
     client_group: ClientGroup = None,
+    metadata: Metadata = False,
     group_rules: GroupRules = None,
     also: Also = None,
     first_in: FirstIn = None,
@@ -105,7 +111,7 @@ def search(
     from ascar.cli.sharp.found import print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
-    from ascar.cli.sharp.system import group_rules_of, scenario_or_live
+    from ascar.cli.sharp.system import followers_of, group_rules_of, scenario_or_live
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.history import History
@@ -117,7 +123,7 @@ def search(
 
     if resume and force:
         raise InputError("--resume with --force: give one of them; --force throws the journal away")
-    plan = plan_from(schedule, rules, patience, active_files)
+    plan = plan_from(schedule, rules, patience, active_files, along)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
     simulated = scenario_or_live(
@@ -128,6 +134,7 @@ def search(
             "--threads": threads,
             "--active-files": active_files,
             "--client-group": client_group,
+            "--metadata": metadata or None,
             "--group-rules": group_rules,
         },
         live={"--workload": workload, "--connection": connection},
@@ -135,7 +142,8 @@ def search(
         seed=seed,
         settings=settings,
     )
-    ruled = group_rules_of(group_rules or (), client_group)
+    followers = followers_of(client_group, metadata=metadata, active_files=active_files)
+    ruled = group_rules_of(group_rules or (), client_group, metadata=metadata)
     if simulated is not None:
         simulated = ruled(simulated)
     system = simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
@@ -147,7 +155,9 @@ def search(
         first_in=None
         if first_in is None
         else ruled(scenario_of(first_in, None if scenario is None else seconds, seed, None)),
-        objective=objective_of(objective),
+        objective=objective_of(
+            "metadata-operations" if metadata and objective == "throughput" else objective
+        ),
         bounds=bounds_of(constraint),
         plan=plan,
         ends=ends_of(plan, budget, evaluations),
@@ -155,7 +165,7 @@ def search(
         threads=threads,
         out=out,
         begin="resume" if resume else "anew" if force else "new",
-        client_group=None if client_group is None else client_group - 1,
+        followers=followers,
     )
     check_new(task.out, force=task.begin != "new")
     try:

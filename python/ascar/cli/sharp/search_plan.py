@@ -11,8 +11,28 @@ if TYPE_CHECKING:
     from ascar.sharp.task import Ends
 
 
+def indicators_of(along: str) -> tuple[str, ...]:
+    """The indicators that --along names.
+
+    Raises:
+        InputError: one is unknown.
+    """
+    from ascar.errors import InputError
+    from ascar.rules import INDICATORS
+
+    names = tuple(dict.fromkeys(name.strip() for name in along.split(",")))
+    for name in names:
+        if name not in INDICATORS:
+            raise InputError(f"--along = {name[:80]!r}: allowed: {', '.join(INDICATORS)}")
+    return names
+
+
 def plan_from(
-    schedule: str, start: Path | None, patience: int | None, active_files: str | None = None
+    schedule: str,
+    start: Path | None,
+    patience: int | None,
+    active_files: str | None = None,
+    along: str | None = None,
 ) -> SearchPlan:
     """The plan that options describe.
 
@@ -29,6 +49,8 @@ def plan_from(
     # Algorithm 1 itself never ends; ours does when epochs bring nothing.
     endless = schedule == "faithful" and patience is None
     plan = plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
+    if along is not None:
+        plan = replace(plan, along=indicators_of(along))
     if active_files is None:
         return plan
     limits = numbers("--active-files", active_files)

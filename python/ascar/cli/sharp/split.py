@@ -9,8 +9,7 @@ EXAMPLES = examples(
     "ascar sharp split rules.txt > finer.txt",
     "ascar sharp split rules.txt --rule 3 --along pt_ratio",
 )
-_AXES = ("ack_ewma", "send_ewma", "pt_ratio")
-_ALONG = ",".join(_AXES)
+_ALONG = "ack_ewma,send_ewma,pt_ratio"
 
 
 def split(
@@ -22,19 +21,24 @@ def split(
     """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import numbered, read
+    from ascar.cli.sharp.search_plan import indicators_of
     from ascar.errors import InputError
     from ascar.results.encode import extended
     from ascar.results.sharp import SharpSplitResult
+    from ascar.rules import INDICATORS
     from ascar.sharp import split as parted
     from ascar.sharp.rule_results import rule_set_result
 
     rules = read(file)
     at = numbered(rules, rule, file)
-    names = [name.strip() for name in along.split(",")]
-    unknown = [name for name in names if name not in _AXES]
-    if unknown:
-        raise InputError(f"--along = {unknown[0]!r}: allowed: {', '.join(_AXES)}")
-    found = parted(rules, at, [_AXES.index(name) for name in names])
+    axes = [INDICATORS.index(name) for name in indicators_of(along)]
+    known = INDICATORS[: len(rules.rules[0].region)]
+    if max(axes) >= len(known):
+        raise InputError(
+            f"--along = {INDICATORS[max(axes)]!r}: {file.name} bounds {', '.join(known)}; "
+            "a search with the same --along makes rules that bound it"
+        )
+    found = parted(rules, at, axes)
     text = found.text()  # refuses what a rule set may not be, such as too many rules
     if json:
         emit("sharp-split", extended(SharpSplitResult, rule_set_result(found), split_rule=at + 1))

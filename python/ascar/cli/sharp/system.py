@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.simulation import Scenario
+    from ascar.simulation.controlled import Followers
 
 
 def scenario_or_live(
@@ -45,12 +46,36 @@ def scenario_or_live(
     return None if named is None else scenario_of(named, seconds, seed, settings)
 
 
-def group_rules_of(given: Sequence[str], client_group: int | None) -> Callable[[Scenario], Scenario]:
+def followers_of(client_group: int | None, *, metadata: bool, active_files: str | None) -> Followers:
+    """The streams that rules are made for.
+
+    Args:
+        client_group: the group, counted from 1; None: all.
+        metadata: whether they are the streams of metadata operations.
+        active_files: limits on the files of a stream that are to be tried.
+
+    Raises:
+        InputError: options for streams of file data were given for those of metadata operations.
+    """
+    from ascar.errors import InputError
+
+    if not metadata:
+        return None if client_group is None else client_group - 1
+    for option, value in {"--client-group": client_group, "--active-files": active_files}.items():
+        if value is not None:
+            raise InputError(f"{option} with --metadata: it is for streams of file data; leave it out")
+    return "metadata"
+
+
+def group_rules_of(
+    given: Sequence[str], client_group: int | None, *, metadata: bool = False
+) -> Callable[[Scenario], Scenario]:
     """What lets client groups of a scenario follow rules already.
 
     Args:
         given: each N=FILE: the group, counted from 1, and the file of its rules.
         client_group: the group that rules are made for, counted from 1; None: for all.
+        metadata: whether they are made for the streams of metadata operations, which belong to no group.
 
     Raises:
         InputError: one is no N=FILE, a group is named twice or rules are made for it, or a file is not a rule
@@ -68,7 +93,8 @@ def group_rules_of(given: Sequence[str], client_group: int | None) -> Callable[[
         if not (equals and file and number.isascii() and number.isdigit() and len(number) < 10):
             raise InputError(f"--group-rules = {one[:80]!r}: must be N=FILE, e.g. 1=readers.txt")
         group = int(number)
-        if client_group is None or group == client_group or group in texts:
+        is_free = metadata or (client_group is not None and group != client_group)
+        if not is_free or group in texts:
             raise InputError(
                 f"--group-rules = {one[:80]!r}: must be of another group than --client-group, each once"
             )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ascar.simulation import ClusterOutcome, Scenario, SeedMean, StreamSeries
 
 _COUNTS = ("requests", "operations", "timeouts", "incast_losses")
+_LEFT_OUT_AT_ZERO = (*_COUNTS, "metadata_operations_per_s", "metadata_latency_ms_p99")
 _ROWS = (
     ("throughput", "throughput_mb_per_s", "MB/s", "of all clients"),
     ("  reading", "read_mb_per_s", "MB/s", ""),
@@ -29,6 +30,8 @@ _ROWS = (
     ("latency, 99%", "latency_ms_p99", "ms", ""),
     ("  service time, 99%", "service_time_ms_p99", "ms", "from the send to the reply"),
     ("  operations, 99%", "operation_latency_ms_p99", "ms", ""),
+    ("metadata operations", "metadata_operations_per_s", "/s", "answered by the metadata server"),
+    ("  latency, 99%", "metadata_latency_ms_p99", "ms", "with the wait for window and pace"),
     ("fairness", "jain_index", "", "Jain's index, 1 at best"),
     ("in flight", "in_flight_mean", "", "requests sent and not answered"),
     ("time-outs", "timeouts", "", "requests sent again"),
@@ -93,7 +96,7 @@ def print_run(
     table.add_column()
     table.add_column(style="dim")
     for label, name, unit, note in _ROWS:
-        if name in _COUNTS and not spread[name].mean:
+        if name in _LEFT_OUT_AT_ZERO and not spread[name].mean:
             continue
         said = _LOOP[scenario.is_open] if name == "operation_latency_ms_p99" else note
         table.add_row(label, value(spread[name]), unit, said)

@@ -44,7 +44,7 @@ def economical(judge: Judge, plan: SearchPlan) -> str:
     best = _begun(field, plan)
     if len(best.rules.rules) == 1:
         best = _improved(field, plan, best, 0)
-    scout = Scout(field)
+    scout = Scout(field, plan.axes)
     idle = 0
     for judge.epoch in count(2):
         if len(best.rules.rules) > RULES_MAX - 8:
@@ -63,16 +63,17 @@ def _begun(field: Field, plan: SearchPlan) -> Judged:
     """The best of those that the search begins with."""
     judge = field.judge
     judge.round += 1
-    (first,) = field.run([plan.start], RUNS)
+    (first,) = field.run([plan.widened(plan.start)], RUNS)
     judge.take_as_best(first)
-    sweep = () if "sweep" in plan.without else SWEPT
+    sweep = [] if "sweep" in plan.without else [plan.widened(one) for one in SWEPT]
+    others = [plan.widened(one) for one in plan.others]
     if plan.hoped is None:
-        best = _raced(field, first, [*plan.others, *sweep])
+        best = _raced(field, first, [*others, *sweep])
     else:
-        best = _raced(field, first, list(plan.others))
+        best = _raced(field, first, others)
         if sweep and best.gain(first) < _TRUE_SHARE * plan.hoped:
             judge.round += 1
-            best = _raced(field, best, list(sweep))
+            best = _raced(field, best, sweep)
     if plan.active_files:
         judge.round += 1
         best = _raced(field, best, [replace(best.rules, active_files=limit) for limit in plan.active_files])

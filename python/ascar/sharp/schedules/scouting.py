@@ -17,11 +17,12 @@ from ascar.sharp.schedules.action_model import Actions
 from ascar.sharp.schedules.splitting import split
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ascar.rules import Action, RuleSet
     from ascar.sharp.schedules.racing import Field
     from ascar.sharp.trials.judge import Judged
 
-_AXES = 3
 _FACTOR = 3.0
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 64.0
 _USED_SHARE_MIN = 0.05
@@ -47,15 +48,17 @@ class Scout:
 
     Attributes:
         field: runs the probes.
+        axes: the numbers of the indicators to split along.
     """
 
     field: Field
+    axes: Sequence[int] = (0, 1, 2)
     _spent: set[tuple[object, int]] = dataclasses.field(default_factory=set[tuple[object, int]])
 
     def cut(self, best: Judged) -> Cut | None:
         """The most promising split of the hottest rule that can still be split; None: there is none."""
         for at in _by_heat(best.observed):
-            cuts = {axis: cut for axis in range(_AXES) if (cut := self._halves(best, at, axis)) is not None}
+            cuts = {axis: cut for axis in self.axes if (cut := self._halves(best, at, axis)) is not None}
             if cuts:
                 promises = self._promises(best, at, cuts)
                 axis = max(cuts, key=lambda one: (sum(promises[one]), -one))

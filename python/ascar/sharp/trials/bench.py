@@ -17,7 +17,7 @@ from ascar.rules import Observed, RuleSet
 from ascar.sharp.objectives import ALPHA_FAIRNESS, alpha_fairness
 from ascar.simulation import FIGURES, Cluster, with_rule_text
 from ascar.simulation.batch import cores
-from ascar.simulation.controlled import check_group
+from ascar.simulation.controlled import check_followers, rules_of
 from ascar.simulation.groups import Rates, client_rates, group_names, rates_of, shares_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ascar.rules import Rule
     from ascar.sharp.metric_bounds import MetricBound
     from ascar.simulation import ClusterOutcome, Scenario
+    from ascar.simulation.controlled import Followers
 
 FRESH = 1_000_000
 """Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
@@ -103,7 +104,7 @@ class SimulatedBench:
         also: further scenarios: a run is then one of each, metrics are the means over them, and readings
             those of the first. Rules that serve several loads, or sizes of a cluster, are found that way.
         bounds: the bounds whose metrics the results must have.
-        client_group: the number of the client group that follows rules, from 0; None: all do.
+        followers: the streams that follow rules.
 
     Raises:
         InputError: the objective or a bound names a metric that no run has, there is no such group, the seed
@@ -118,10 +119,10 @@ class SimulatedBench:
         also: Sequence[Scenario] = (),
         *,
         bounds: Sequence[MetricBound] = (),
-        client_group: int | None = None,
+        followers: Followers = None,
     ) -> None:
         self.scenario = scenario
-        self._client_group = client_group
+        self._followers: Followers = followers
         self.also = tuple(also)
         named = {"--objective": objective.formula.names, "--constraint": [one.metric for one in bounds]}
         self._names = tuple(dict.fromkeys(name for names in named.values() for name in names))
@@ -130,8 +131,7 @@ class SimulatedBench:
         if not 1 <= self._threads <= _THREADS_MAX:
             raise InputError(f"threads = {self._threads}: must be from 1 to {_THREADS_MAX}")
         for one in self._scenarios:
-            if client_group is not None:
-                check_group(one, client_group)
+            check_followers(one, followers)
             if one.seed > _SEED_MAX - 2 * FRESH:
                 raise InputError(f"seed = {one.seed}: must be at most {_SEED_MAX - 2 * FRESH} for a search")
         known = {*METRICS, *SHARES}
@@ -147,8 +147,8 @@ class SimulatedBench:
     def identity(self) -> str:
         """Digest of the scenarios, and of who follows rules in them."""
         text = "".join(one.to_json() for one in self._scenarios)
-        of_group = "" if self._client_group is None else f" group {self._client_group}"
-        return hashlib.sha256(f"{text}{of_group}".encode()).hexdigest()
+        whose = "" if self._followers is None else f" group {self._followers}"
+        return hashlib.sha256(f"{text}{whose}".encode()).hexdigest()
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -199,9 +199,9 @@ class SimulatedBench:
     def _result(self, number: int, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
         own = self._scenarios[number]
         seeded = msgspec.structs.replace(own, seed=own.seed + trial.repeat)
-        scenario, group = seeded, self._client_group
+        scenario = seeded
         if trial.rules is not None:
-            scenario = with_rule_text(seeded, trial.rules.bare().text(), group)
+            scenario = with_rule_text(seeded, trial.rules.bare().text(), self._followers)
         outcome = _outcome(scenario, ended)
         if outcome is None:
             return None
@@ -215,8 +215,7 @@ class SimulatedBench:
             if without is None:
                 return None
             metrics |= shares_of(rates, without)
-        texts = outcome.rules if group is None else outcome.rules[group : group + 1]
-        used = [RuleSet.parse(text) for text in texts if text is not None]
+        used = [RuleSet.parse(text) for text in rules_of(outcome, scenario, self._followers)]
         rules = None if trial.rules is None else merged(used) if used else trial.rules
         return RuleRun(metrics, outcome.total_mb_per_s, rules, rates.groups)
 

@@ -1,7 +1,8 @@
 //! Ranges of what clients and servers have in common: network, striping, locks, metadata, noise, failures.
 
-use super::{Checked, SECONDS_MAX, each_within};
-use crate::scenario::{Failure, Scenario};
+use super::parts::check_control;
+use super::{Checked, SECONDS_MAX, each_within, refuse};
+use crate::scenario::{Control, Failure, Scenario};
 
 pub(super) fn check_common(scenario: &Scenario) -> Checked {
     let network = &scenario.network;
@@ -48,9 +49,32 @@ pub(super) fn check_common(scenario: &Scenario) -> Checked {
             ("open_us", metadata.open_us, (0.0, 1e7)),
             ("stat_us", metadata.stat_us, (0.0, 1e7)),
             ("delete_us", metadata.delete_us, (0.0, 1e7)),
+            ("contention", metadata.contention, (0.0, 1.0)),
+            ("coherence", metadata.coherence, (0.0, 1.0)),
         ],
     )?;
+    if let Some(control) = &metadata.control {
+        check_without_files(control)?;
+        check_control("metadata.control", control)?;
+    }
     check_noise(scenario)
+}
+
+/// Operations on metadata have no bytes to bound, and no files that take turns.
+fn check_without_files(control: &Control) -> Checked {
+    let key = if control.active_files > 0 {
+        "active_files"
+    } else if control.least_mb_per_s > 0.0 {
+        "least_mb_per_s"
+    } else if control.most_mb_per_s.is_some() {
+        "most_mb_per_s"
+    } else {
+        return Ok(());
+    };
+    refuse(
+        format!("metadata.control.{key}"),
+        "is for streams of file data; leave it out",
+    )
 }
 
 fn check_noise(scenario: &Scenario) -> Checked {
