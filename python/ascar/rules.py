@@ -32,6 +32,8 @@ INDICATORS = (
 """Names of the indicators in the order of a region's intervals."""
 INDICATORS_OF_THESIS = INDICATORS[:3]
 """Those that every rule bounds; rules that bound more are followed by the extended controller."""
+KINDS = {"write_share": 500, "sequential_share": 500, "request_kib": 256}
+"""The indicators of what a stream requests, and where the middle between two kinds of it is."""
 INDICATORS_LEAST = tuple(100 if name == "pt_ratio" else 0 for name in INDICATORS)
 """The least value of each indicator."""
 
@@ -110,7 +112,7 @@ class RuleSet:
         return cls((Rule(everywhere, action),))
 
     def with_indicators(self, count: int) -> RuleSet:
-        """The same over the first `count` of `INDICATORS`, or over more if it has more; without statistics."""
+        """The same over the first `count` of `INDICATORS`, or more if it has more; without statistics."""
         further = tuple(
             Interval(least, INFINITY) for least in INDICATORS_LEAST[len(self.rules[0].region) : count]
         )

@@ -17,8 +17,11 @@ from ascar.sharp import (
     search,
     split,
 )
+from ascar.sharp.schedules.splitting import split_in_the_middle
+from ascar.sharp.trials import bench as bench_module
+from ascar.sharp.trials.bench import RuleTrial
 from ascar.sharp.words import explain
-from ascar.simulation import parse_scenario, run_many, with_rule_text
+from ascar.simulation import parse_scenario, preset, run_many, with_rule_text, with_settings
 
 TENANTS = """
 name = "tenants"
@@ -81,16 +84,70 @@ def test_a_rule_is_split_along_them_and_said_in_words():
     )
 
 
-def test_a_search_uses_what_tells_two_tenants_apart(tmp_path):
+READERS = """
+name = "readers"
+warmup_s = 1
+duration_s = 4
+[[servers]]
+count = 2
+[[clients]]
+count = 2
+workload = "readers"
+cache = { page_cache_mib = 0 }
+[[workloads]]
+name = "readers"
+filesets = [{ name = "file", size_mib = 2560 }]
+threads = [{ instances = 4, flowops = [{ op = "read" }] }]
+"""
+
+
+def test_a_search_finds_a_rule_for_writers_and_one_for_readers(tmp_path):
+    writers = with_settings(preset("random-write"), ["warmup_s=1", "duration_s=4"])
     objective = objective_of("throughput")
-    plan = SearchPlan(along=("pt_ratio", "write_share"), start=FIRST)
-    bench = SimulatedBench(parse_scenario(TENANTS), objective)
+    plan = SearchPlan(along=("pt_ratio", "write_share"))
+    bench = SimulatedBench(writers, objective, also=[parse_scenario(READERS)])
     with Journal(tmp_path / "journal", About.of(bench, objective, plan)) as journal:
-        found = search(Judge(bench, objective, journal, SearchLimits(400)), plan).best
+        found = search(Judge(bench, objective, journal, SearchLimits(600)), plan).best
     assert found is not None
-    cuts = {rule.region[INDICATORS.index("write_share")] for rule in found.rules.rules}
-    assert len(cuts) > 1
-    assert all(len(rule.region) == INDICATORS.index("write_share") + 1 for rule in found.rules.rules)
+    at = INDICATORS.index("write_share")
+    of_writers = [rule for rule in found.rules.rules if rule.region[at].lo == 500]
+    of_readers = [rule for rule in found.rules.rules if rule.region[at].hi == 500]
+    assert of_writers
+    assert of_readers
+    assert {rule.action for rule in of_writers} != {rule.action for rule in of_readers}
+
+
+def told_apart(write_window, read_window):
+    """Rules for writers, and for readers."""
+    at = INDICATORS.index("write_share")
+    parts = split_in_the_middle(FIRST.with_indicators(at + 1), 0, (at,))
+    readers = parts.with_action(0, Action(0, 100 * read_window, 0))
+    return readers.with_action(1, Action(0, 100 * write_window, 0))
+
+
+def test_a_run_that_differs_in_unused_rules_alone_is_not_made_again(monkeypatch):
+    made = []
+    run = bench_module._outcome
+    monkeypatch.setattr(
+        bench_module, "_outcome", lambda *arguments: (made.append(arguments), run(*arguments))[1]
+    )
+    writers = with_settings(preset("random-write"), ["warmup_s=0.5", "duration_s=2"])
+    readers = with_settings(preset("random-read"), ["warmup_s=0.5", "duration_s=2"])
+    objective = objective_of("throughput")
+    trials = [RuleTrial(told_apart(*windows), 3) for windows in ((8, 8), (2, 8), (2, 16), (8, 8), (4, 1))]
+    found = list(SimulatedBench(writers, objective, 1, [readers]).run(trials))
+    # Writers with windows of 8, 2 and 4, readers with 8, 16 and 1.
+    assert len(made) == 6
+    for trial, one in zip(trials, found, strict=True):
+        (alone,) = SimulatedBench(writers, objective, 1, [readers]).run([trial])
+        assert alone == one
+        assert one.rules is not None
+        assert [rule.action for rule in one.rules.rules] == [rule.action for rule in trial.rules.rules]
+    # Another repeat is another run.
+    made.clear()
+    bench = SimulatedBench(writers, objective, 1)
+    list(bench.run([RuleTrial(told_apart(8, 8), 3), RuleTrial(told_apart(8, 4), 4), RuleTrial(FIRST, 4)]))
+    assert len(made) == 3
 
 
 @pytest.mark.parametrize(

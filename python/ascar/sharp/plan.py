@@ -37,7 +37,8 @@ class SearchPlan:
         without: the `PARTS` that the schedule "sharp" does without.
         active_files: limits on the files of a stream that may have requests in flight at once, tried with the
             best of those that the search begins with.
-        along: the indicators that rules may be split along, of `INDICATORS`. Algorithm 1 has those of the thesis.
+        along: the indicators that rules may be split along, of `INDICATORS`; algorithm 1 has those of the
+            thesis.
     """
 
     schedule: Schedule = "sharp"

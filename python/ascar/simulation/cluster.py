@@ -176,7 +176,8 @@ class Cluster:
             How many streams took it; those of rogues take nothing.
 
         Raises:
-            InputError: it is not a rule set, there is no such group, or nothing controls the metadata streams.
+            InputError: it is not a rule set, there is no such group, or nothing controls the metadata
+                streams.
         """
         count = len(self.scenario.clients)
         if followers == "metadata":
@@ -197,8 +198,9 @@ class Cluster:
             raise InputError(str(error)) from error
 
     def rules(self) -> tuple[str | None, ...]:
-        """Texts of the rule sets in force, with their use since then, a client group each, and last those of
-        controlled metadata streams; None without.
+        """Texts of the rule sets in force, with their use since then; None without.
+
+        A client group each, and last those of controlled metadata streams.
         """
         return tuple(self._simulation.rules())
 

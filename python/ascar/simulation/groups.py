@@ -36,7 +36,7 @@ def group_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
 
 
 def client_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
-    """What each client gets: its mean throughput in MB/s, or operations on metadata a second if it moves no data."""
+    """What each client gets: MB/s of file data, or operations on metadata a second where it moves none."""
     means = (sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s)
     return tuple(
         mean or metadata for mean, metadata in zip(means, outcome.clients_metadata_per_s, strict=True)
@@ -63,10 +63,12 @@ def rates_of(outcome: ClusterOutcome) -> Rates:
 def shares_of(rates: Rates, reference: Rates) -> dict[str, float]:
     """A run as a share of another of the same scenario: the worst group, the worst client, the whole."""
     total = sum(reference.clients)
+    share = sum(rates.clients) / total if total > 0 else 1.0
     return {
         "group_share_min": least_share(rates.groups, reference.groups),
         "client_share_min": least_share(rates.clients, reference.clients),
-        "throughput_share": sum(rates.clients) / total if total > 0 else 1.0,
+        "throughput_share": share,
+        "throughput_loss": max(0.0, 1.0 - share),
     }
 
 

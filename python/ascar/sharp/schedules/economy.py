@@ -10,13 +10,13 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from ascar.rules import Action, RuleSet
+from ascar.rules import INDICATORS, KINDS, Action, RuleSet
 from ascar.sharp.plan import RULES_MAX
 from ascar.sharp.schedules.action_model import Actions, promising
 from ascar.sharp.schedules.candidates import candidates
 from ascar.sharp.schedules.racing import Field, race
 from ascar.sharp.schedules.scouting import Scout, usual_window
-from ascar.sharp.schedules.splitting import split
+from ascar.sharp.schedules.splitting import split, split_in_the_middle
 from ascar.sharp.trials.judge import RUNS
 
 if TYPE_CHECKING:
@@ -28,6 +28,14 @@ _PACED = ((4, 10), (16, 30), (2, 60), (8, 60), (64, 20), (64, 50))  # the last t
 _STATIC = (*_WINDOWS, *_PACED)
 SWEPT = tuple(RuleSet.uniform(Action(0, 100 * window, 1_000 * tau_ms)) for window, tau_ms in _STATIC)
 """Static windows and gaps, each as a set of one rule: the sweep that a search begins with."""
+_FOR_A_KIND = tuple(
+    Action(0, 100 * window, 1_000 * tau_ms)
+    for window in (1, 2, 3, 4, 6, 8, 16, 32)
+    for tau_ms in (0, 10, 20, 40)
+)
+"""Static windows and gaps that are tried for each kind of stream: the best of two can be far apart."""
+_FAR = (Action(0, 100, 0), Action(0, 300, 20_000))
+"""Far from most actions, and the best where many streams crowd a disk; tried where kinds are told apart."""
 _BATCH = 4
 _ROUNDS_MAX = 8
 _MISSES_MAX = 2
@@ -44,7 +52,10 @@ def economical(judge: Judge, plan: SearchPlan) -> str:
     best = _begun(field, plan)
     if len(best.rules.rules) == 1:
         best = _improved(field, plan, best, 0)
-    scout = Scout(field, plan.axes)
+        best = _told_apart(field, plan, best)
+    kinds = [axis for axis in plan.axes if INDICATORS[axis] in KINDS]
+    congestion = [axis for axis in plan.axes if axis not in kinds]
+    scout = Scout(field, congestion, _FAR) if kinds and congestion else Scout(field, plan.axes)
     idle = 0
     for judge.epoch in count(2):
         if len(best.rules.rules) > RULES_MAX - 8:
@@ -78,6 +89,31 @@ def _begun(field: Field, plan: SearchPlan) -> Judged:
         judge.round += 1
         best = _raced(field, best, [replace(best.rules, active_files=limit) for limit in plan.active_files])
     return best
+
+
+def _told_apart(field: Field, plan: SearchPlan, best: Judged) -> Judged:
+    """A rule for each kind of stream, improved one after the other, the hottest first.
+
+    One split at a time would not find them: a window that serves random writers may starve sequential ones,
+    and what tells the two apart brings nothing before the other is split off.
+    """
+    axes = [axis for axis in plan.axes if INDICATORS[axis] in KINDS]
+    if not axes:
+        return best
+    field.judge.round += 1
+    (parts,) = field.run([split_in_the_middle(best.observed, 0, axes)], RUNS)
+    uses = {at: rule.observed.used_times for at, rule in enumerate(parts.observed.rules) if rule.observed}
+    found = parts
+    for at in sorted((at for at in uses if uses[at]), key=lambda at: -uses[at]):
+        found = _swept(field, plan, found, at)
+    return best if found.rules == parts.rules else found
+
+
+def _swept(field: Field, plan: SearchPlan, best: Judged, at: int) -> Judged:
+    """The action of one rule after a sweep of static ones, improved."""
+    field.judge.round += 1
+    best = _raced(field, best, [best.rules.with_action(at, action) for action in _FOR_A_KIND])
+    return _improved(field, plan, best, at)
 
 
 def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:
@@ -133,8 +169,9 @@ def _refined(field: Field, plan: SearchPlan, scout: Scout, best: Judged) -> Judg
         return None
     parts = field.adopt(replace(best, rules=cut.rules))
     found = parts
+    improved = _swept if scout.far else _improved
     for at in cut.parts:
-        found = _improved(field, plan, found, at)
+        found = improved(field, plan, found, at)
     return best if found.rules == parts.rules else found
 
 

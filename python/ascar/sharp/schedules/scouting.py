@@ -13,16 +13,18 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ascar.rules import INDICATORS, Action
 from ascar.sharp.schedules.action_model import Actions
 from ascar.sharp.schedules.splitting import split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.rules import Action, RuleSet
+    from ascar.rules import Rule, RuleSet
     from ascar.sharp.schedules.racing import Field
     from ascar.sharp.trials.judge import Judged
 
+_REQUEST_KIB = INDICATORS.index("request_kib")
 _FACTOR = 3.0
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 64.0
 _USED_SHARE_MIN = 0.05
@@ -49,10 +51,12 @@ class Scout:
     Attributes:
         field: runs the probes.
         axes: the numbers of the indicators to split along.
+        far: actions that each half is tried with besides, however far they are from the present one.
     """
 
     field: Field
     axes: Sequence[int] = (0, 1, 2)
+    far: Sequence[Action] = ()
     _spent: set[tuple[object, int]] = dataclasses.field(default_factory=set[tuple[object, int]])
 
     def cut(self, best: Judged) -> Cut | None:
@@ -82,16 +86,17 @@ class Scout:
         usual = usual_window(action)
         within = (max(usual / _FACTOR, _WINDOW_MIN), min(usual * _FACTOR, _WINDOW_MAX))
         windows = [window for window in within if window != usual]
+        actions = [*(_holding(action, window) for window in windows), *self.far]
         probes = [
-            rules.with_action(at + half, _holding(action, window))
+            rules.with_action(at + half, other)
             for rules in cuts.values()
             for half in (0, 1)
-            for window in windows
+            for other in actions
         ]
         leads = [one.lead(best) for one in self.field.tried(probes)]
         steps = [math.log(window / usual) for window in windows]
-        count = len(windows)
-        promises = [_promise(steps, leads[first : first + count]) for first in range(0, len(leads), count)]
+        halves = [leads[first : first + len(actions)] for first in range(0, len(leads), len(actions))]
+        promises = [max([_promise(steps, half[: len(steps)]), *half[len(steps) :]]) for half in halves]
         return dict(zip(cuts, zip(promises[::2], promises[1::2], strict=True), strict=True))
 
 
@@ -108,11 +113,18 @@ def _holding(action: Action, window: float) -> Action:
 
 
 def _by_heat(rules: RuleSet) -> list[int]:
-    """Numbers of the rules that are used, the hottest first."""
-    uses = [0 if rule.observed is None else rule.observed.used_times for rule in rules.rules]
+    """Numbers of the rules that are used, the hottest first: by bytes where the size of requests is known."""
+    uses = [_heat(rule) for rule in rules.rules]
     least = _USED_SHARE_MIN * sum(uses)
     order = sorted(range(len(uses)), key=lambda at: -uses[at])
     return [at for at in order if uses[at] > 0 and uses[at] >= least]
+
+
+def _heat(rule: Rule) -> int:
+    if rule.observed is None:
+        return 0
+    sizes = rule.observed.means[_REQUEST_KIB : _REQUEST_KIB + 1]
+    return rule.observed.used_times * max(1, *sizes, 1)
 
 
 def _promise(steps: list[float], leads: list[float]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ascar.rules import Interval
+from ascar.rules import INDICATORS, KINDS, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,20 @@ def split(rule_set: RuleSet, at: int | None = None, axes: Sequence[int] = (0, 1,
     ]
     parts = (replace(rule, region=region, observed=None) for region in product(*halves))
     return rule_set.with_rules(at, tuple(parts))
+
+
+def split_in_the_middle(rule_set: RuleSet, at: int, axes: Sequence[int]) -> RuleSet:
+    """Split one rule along indicators of `KINDS`, each in the middle between two kinds of stream."""
+    rule = rule_set.rules[at]
+    middles = {axis: KINDS[INDICATORS[axis]] for axis in axes}
+    halves = [
+        (Interval(whole.lo, middles[axis]), Interval(middles[axis], whole.hi))
+        if axis in middles and whole.lo < middles[axis] < whole.hi
+        else (whole,)
+        for axis, whole in enumerate(rule.region)
+    ]
+    parts = (replace(rule, region=region, observed=None) for region in product(*halves))
+    return rule_set.with_rules(at, tuple(parts)).bare()
 
 
 def _halves(rule: Rule, axis: int) -> tuple[Interval, ...]:

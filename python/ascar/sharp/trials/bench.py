@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ascar.simulation import ClusterOutcome, Scenario
     from ascar.simulation.controlled import Followers
 
+_KEPT = 64  # runs of a scenario and a seed: one that differs in unused rules alone is not made again
 FRESH = 1_000_000
 """Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
 _SEED_MAX = 2**63 - 1
@@ -41,6 +42,7 @@ SHARES: Mapping[str, str] = {
     "group_share_min": "the least of what groups of threads get, as a share of what they get without rules",
     "client_share_min": "the same of single clients",
     "throughput_share": "the total throughput as a share of that without rules",
+    "throughput_loss": "what is missing of the total throughput without rules, as a share; 0 where it gains",
 }
 """What a simulated run tells besides, by a run without rules on the same random numbers."""
 
@@ -127,6 +129,7 @@ class SimulatedBench:
         named = {"--objective": objective.formula.names, "--constraint": [one.metric for one in bounds]}
         self._names = tuple(dict.fromkeys(name for names in named.values() for name in names))
         self._unruled: dict[tuple[int, int], Rates] = {}
+        self._made: dict[tuple[int, int], deque[RuleRun]] = {}
         self._threads = cores() if threads is None else threads
         if not 1 <= self._threads <= _THREADS_MAX:
             raise InputError(f"threads = {self._threads}: must be from 1 to {_THREADS_MAX}")
@@ -197,6 +200,17 @@ class SimulatedBench:
         return RuleRun(metrics, results[0].readings, merged(rules) if rules else None, groups)
 
     def _result(self, number: int, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
+        made = self._made.setdefault((number, trial.repeat), deque(maxlen=_KEPT))
+        if trial.rules is not None:
+            for known in tuple(made):
+                if known.rules is not None and _acts_alike(trial.rules, known.rules):
+                    return replace(known, rules=_with_use(trial.rules, known.rules))
+        result = self._run_one(number, trial, ended)
+        if result is not None and trial.rules is not None:
+            made.append(result)
+        return result
+
+    def _run_one(self, number: int, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
         own = self._scenarios[number]
         seeded = msgspec.structs.replace(own, seed=own.seed + trial.repeat)
         scenario = seeded
@@ -227,6 +241,24 @@ class SimulatedBench:
                 return None
             self._unruled[key] = rates_of(outcome)
         return self._unruled[key]
+
+
+def _acts_alike(rules: RuleSet, known: RuleSet) -> bool:
+    """Whether a run under `rules` is one under `known`, for they differ only in rules that it never used."""
+    return (
+        (rules.updates_per_second, rules.active_files, len(rules.rules))
+        == (known.updates_per_second, known.active_files, len(known.rules))
+    ) and all(
+        one.region == other.region
+        and (one.action == other.action or (other.observed is not None and other.observed.used_times == 0))
+        for one, other in zip(rules.rules, known.rules, strict=True)
+    )
+
+
+def _with_use(rules: RuleSet, known: RuleSet) -> RuleSet:
+    """Rules with what was counted of others like them."""
+    pairs = zip(rules.rules, known.rules, strict=True)
+    return replace(rules, rules=tuple(replace(one, observed=other.observed) for one, other in pairs))
 
 
 def _outcome(scenario: Scenario, ended: threading.Event) -> ClusterOutcome | None:
