@@ -47,6 +47,7 @@ WINDOWS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)
 TAUS_US = (0.0, 10_000.0, 20_000.0, 30_000.0, 40_000.0, 60_000.0, 80_000.0)
 _STATIC_SEEDS = 5
 _PLAN = SearchPlan()
+_BOUNDS = bounds_of(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +153,14 @@ def seeded(scenario: Scenario, number: int) -> Scenario:
 
 
 def bound(
-    scenarios: Sequence[Scenario], objective: Objective, evaluations: int, plan: SearchPlan = _PLAN
+    scenarios: Sequence[Scenario],
+    objective: Objective,
+    evaluations: int,
+    plan: SearchPlan = _PLAN,
+    bounds: Sequence[MetricBound] = _BOUNDS,
 ) -> tuple[str, int, str]:
-    """A search over scenarios that keeps the usual bounds: its rules (text), the runs of all, its end."""
+    """A search over scenarios that keeps bounds: its rules (text), the runs of all, its end."""
     own, *others = scenarios
-    bounds = bounds_of(None)
     bench = SimulatedBench(own, objective, None, others, bounds=bounds)
     with _judging(bench, objective, plan, evaluations, bounds) as (judge, _):
         found = search(judge, plan)

@@ -24,10 +24,11 @@ from ascar.sharp import (
 from ascar.sharp.contest import AS_IT_IS, contenders_of, contest, rehearse, with_tuned
 from ascar.sharp.effects import figure_changes, group_changes, standings
 from ascar.sharp.metric_bounds import MetricBound, bounds_of, excess_of, penalty
+from ascar.sharp.trials.bench import combined
 from ascar.sharp.tuned_controllers import tune_controller
 from ascar.sharp.verification import verify_all
 from ascar.simulation import Cluster, parse_scenario, with_settings
-from ascar.simulation.groups import group_names, group_rates, least_share
+from ascar.simulation.groups import Rates, group_names, group_rates, least_share, shares_of
 
 PACED = RuleSet.uniform(Action(50, 150, 60_000))  # few requests of each stream, 60 ms apart
 MIXED = """
@@ -287,3 +288,15 @@ def test_rules_of_other_groups_are_named_once_and_belong_to_others(mixed, tmp_pa
         group_rules_of(["one"], 2)
     with pytest.raises(InputError, match="client group 7"):
         group_rules_of([f"7={path}"], 2)(mixed)
+
+
+def test_a_loss_is_what_is_missing_and_nothing_where_there_is_a_gain():
+    less = shares_of(Rates((30.0, 50.0), (30.0, 50.0)), Rates((60.0, 40.0), (60.0, 40.0)))
+    assert less["throughput_share"] == pytest.approx(0.8)
+    assert less["throughput_loss"] == pytest.approx(0.2)
+    assert less["group_share_min"] == pytest.approx(0.5)
+    more = shares_of(Rates((120.0,), (120.0,)), Rates((100.0,), (100.0,)))
+    assert (more["throughput_share"], more["throughput_loss"]) == (pytest.approx(1.2), 0)
+    assert combined([less, more])["throughput_loss"] == pytest.approx(0.1)
+    nothing = shares_of(Rates((0.0,), (0.0,)), Rates((0.0,), (0.0,)))
+    assert nothing["throughput_loss"] == 0
