@@ -44,5 +44,7 @@ impl fmt::Display for Fault {
 
 /// What a lock protects, also where a thread has panicked: each change of it is whole.
 pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -25,8 +25,7 @@ impl Listening {
     /// # Errors
     /// A path that is in use, or where no socket can be made.
     pub(crate) fn at_path(path: &Path) -> Result<Self, Fault> {
-        let wrong =
-            |what: &dyn fmt::Display| Fault(format!("--socket {}: {what}", path.display()));
+        let wrong = |what: &dyn fmt::Display| Fault(format!("--socket {}: {what}", path.display()));
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             if !metadata.file_type().is_socket() {
                 return Err(wrong(&"exists, and is not a socket"));
@@ -49,7 +48,9 @@ impl Listening {
     /// An address that does not exist here, or is in use.
     pub(crate) fn at_address(text: &str) -> Result<Self, Fault> {
         let wrong = |what: &dyn fmt::Display| {
-            Fault(format!("--listen = {text:?}: {what}; such as 127.0.0.1:10809"))
+            Fault(format!(
+                "--listen = {text:?}: {what}; such as 127.0.0.1:10809"
+            ))
         };
         let mut addresses = text.to_socket_addrs().map_err(|error| wrong(&error))?;
         let address = addresses.next().ok_or_else(|| wrong(&"has no address"))?;

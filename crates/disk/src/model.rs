@@ -42,10 +42,11 @@ impl Model {
     /// # Errors
     /// A file that cannot be read, a key that is wrong, or too few members.
     pub(crate) fn read(path: &Path, level: Option<Level>) -> Result<Self, Fault> {
-        let wrong = |what: &dyn std::fmt::Display| {
-            Fault(format!("--scenario {}: {what}", path.display()))
-        };
-        let length = std::fs::metadata(path).map_err(|error| wrong(&error))?.len();
+        let wrong =
+            |what: &dyn std::fmt::Display| Fault(format!("--scenario {}: {what}", path.display()));
+        let length = std::fs::metadata(path)
+            .map_err(|error| wrong(&error))?
+            .len();
         if length > FILE_BYTES_MAX {
             return Err(wrong(&format_args!(
                 "has {length} bytes; at most {FILE_BYTES_MAX} are read"
@@ -69,9 +70,7 @@ impl Model {
         }
         let scenario: Scenario =
             toml::from_str(&whole).map_err(|error| located(&whole, lines_before, &error))?;
-        scenario
-            .check()
-            .map_err(|error| Fault(error.to_string()))?;
+        scenario.check().map_err(|error| Fault(error.to_string()))?;
         let server = scenario.servers[0].clone();
         let members = server.count as usize;
         if let Some(level) = level

@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in ["", "0", "0G", "G", "-1", "1.5G", "1Gi", "1X", "9000000P", "1 é"] {
+        for text in [
+            "", "0", "0G", "G", "-1", "1.5G", "1Gi", "1X", "9000000P", "1 é",
+        ] {
             let fault = bytes("--size", text).unwrap_err();
             assert!(fault.0.starts_with("--size = "), "{text}");
         }

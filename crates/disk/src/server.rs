@@ -72,10 +72,16 @@ impl Server {
         let failed = |error| Fault(format!("a thread cannot be started: {error}"));
         let (orders, ordered) = channel();
         let spawn = |name: &str, run: Box<dyn FnOnce() + Send>| {
-            Builder::new().name(name.to_owned()).spawn(run).map_err(failed)
+            Builder::new()
+                .name(name.to_owned())
+                .spawn(run)
+                .map_err(failed)
         };
         let server = self.clone();
-        spawn("medium", Box::new(move || medium::run(&server.store, ordered)))?;
+        spawn(
+            "medium",
+            Box::new(move || medium::run(&server.store, ordered)),
+        )?;
         let server = self.clone();
         spawn(
             "drive",
@@ -94,9 +100,11 @@ impl Server {
         listening.remove();
         self.close(Half::Read);
         self.wait_for_clients();
-        self.store
-            .settle()
-            .map_err(|error| Fault(format!("the cache cannot be written to the medium: {error}")))
+        self.store.settle().map_err(|error| {
+            Fault(format!(
+                "the cache cannot be written to the medium: {error}"
+            ))
+        })
     }
 
     fn offer(&self) -> String {
@@ -122,7 +130,9 @@ impl Server {
     fn let_in(self: &Arc<Self>, socket: Arc<Socket>) {
         let mut clients = locked(&self.clients);
         if clients.sockets.len() >= CLIENTS_MAX {
-            LOG.line(format_args!("a client is sent away: there are {CLIENTS_MAX}"));
+            LOG.line(format_args!(
+                "a client is sent away: there are {CLIENTS_MAX}"
+            ));
             return;
         }
         clients.numbers += 1;

@@ -82,9 +82,8 @@ impl Store {
     /// When the kernel gives none of this size.
     pub(crate) fn in_memory(size_bytes: u64) -> Result<Self, Fault> {
         let made = anonymous().and_then(|file| file.set_len(size_bytes).map(|()| file));
-        let medium = made.map_err(|error| {
-            Fault(format!("--size: memory of {size_bytes} bytes: {error}"))
-        })?;
+        let medium =
+            made.map_err(|error| Fault(format!("--size: memory of {size_bytes} bytes: {error}")))?;
         Ok(Self::of(medium, true))
     }
 
@@ -379,13 +378,28 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ascar-disk-store-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("disk");
-        assert!(Store::in_file(&path, None).unwrap_err().0.contains("--size"));
+        assert!(
+            Store::in_file(&path, None)
+                .unwrap_err()
+                .0
+                .contains("--size")
+        );
         let (store, size) = Store::in_file(&path, Some(8192)).unwrap();
         assert_eq!(size, 8192);
-        assert!(Store::in_file(&path, None).unwrap_err().0.contains("another disk"));
+        assert!(
+            Store::in_file(&path, None)
+                .unwrap_err()
+                .0
+                .contains("another disk")
+        );
         drop(store);
         assert_eq!(Store::in_file(&path, None).unwrap().1, 8192);
-        assert!(Store::in_file(&path, Some(4096)).unwrap_err().0.contains("8192"));
+        assert!(
+            Store::in_file(&path, Some(4096))
+                .unwrap_err()
+                .0
+                .contains("8192")
+        );
         assert!(Store::in_file(&folder, None).is_err());
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -99,8 +99,7 @@ fn replies(mut stream: &[u8]) {
     {
         stream = &stream[consumed_bytes..];
         if let ReplyHeader::Chunk(chunk) = value {
-            let (payload, rest) =
-                stream.split_at((chunk.payload_bytes as usize).min(stream.len()));
+            let (payload, rest) = stream.split_at((chunk.payload_bytes as usize).min(stream.len()));
             stream = rest;
             if chunk.is_error() {
                 let _ = ChunkError::parse(payload);

@@ -26,7 +26,9 @@ enum Awaits {
     StructuredReplies,
     Go,
     /// Size and flags, and zeroes where the server does not leave them out.
-    ExportName { zeroes: bool },
+    ExportName {
+        zeroes: bool,
+    },
 }
 
 /// A negotiation with one server, for one export.

@@ -67,8 +67,11 @@ impl OptionReplyHeader {
         header(bytes, Self::BYTES, |fields| {
             expect_magic("an answer to an option", fields.u64(), OPTION_REPLY_MAGIC)?;
             let (option, kind) = (fields.u32(), fields.u32());
-            let data_bytes =
-                limited("data of an answer to an option", fields.u32(), OPTION_BYTES_MAX)?;
+            let data_bytes = limited(
+                "data of an answer to an option",
+                fields.u32(),
+                OPTION_BYTES_MAX,
+            )?;
             Ok(Self {
                 option,
                 kind,

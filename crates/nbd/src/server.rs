@@ -257,7 +257,12 @@ fn find<'a>(exports: &'a [Export], name: &str) -> Option<(usize, &'a Export)> {
     let mut numbered = exports.iter().enumerate();
     numbered
         .find(|(_, export)| export.name == name)
-        .or_else(|| exports.first().filter(|_| name.is_empty()).map(|it| (0, it)))
+        .or_else(|| {
+            exports
+                .first()
+                .filter(|_| name.is_empty())
+                .map(|it| (0, it))
+        })
 }
 
 /// The refusal of a name. It is cut, so that the message is within its limit.

@@ -228,20 +228,12 @@ fn what_nothing_could_follow_is_an_error() {
     for _ in 0..OPTIONS_MAX {
         asked(&mut server, option_kind::LIST, b"");
     }
-    let more = server.take(
-        &exports(),
-        &option(option_kind::LIST, b""),
-        &mut Vec::new(),
-    );
+    let more = server.take(&exports(), &option(option_kind::LIST, b""), &mut Vec::new());
     assert!(more.is_err());
     let mut old = ServerHandshake::new();
     old.take(&exports(), &[0, 0, 0, 0], &mut Vec::new())
         .unwrap();
-    let answered = old.take(
-        &exports(),
-        &option(option_kind::LIST, b""),
-        &mut Vec::new(),
-    );
+    let answered = old.take(&exports(), &option(option_kind::LIST, b""), &mut Vec::new());
     assert!(answered.is_err());
 }
 

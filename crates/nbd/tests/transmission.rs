@@ -19,7 +19,8 @@ fn request(command: Command, offset_bytes: u64, length_bytes: u32) -> Request {
 
 #[test]
 fn a_write_is_a_header_and_the_data_behind_it() {
-    let bytes = b"\x25\x60\x95\x13\x00\x01\x00\x01ABCDEFGH\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x02\x00";
+    let bytes =
+        b"\x25\x60\x95\x13\x00\x01\x00\x01ABCDEFGH\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x02\x00";
     let Ok(Parsed::Found {
         value,
         consumed_bytes,
@@ -126,7 +127,10 @@ fn chunks_whose_length_is_not_that_of_their_kind_are_refused() {
         (chunk_kind::BLOCK_STATUS, 8),
         (chunk_kind::ERROR, 5),
     ] {
-        assert!(chunk(kind, payload_bytes).is_err(), "{kind} {payload_bytes}");
+        assert!(
+            chunk(kind, payload_bytes).is_err(),
+            "{kind} {payload_bytes}"
+        );
     }
     for (kind, payload_bytes) in [
         (chunk_kind::NONE, 0),
@@ -179,10 +183,7 @@ fn an_export_refuses_what_it_cannot_do() {
         let wrapped = request(command, u64::MAX, 512);
         assert_eq!(refused(wrapped, all), expected, "{command:?}");
         let read_only = command.changes().then_some(ErrorCode::Permission);
-        assert_eq!(
-            refused(with(command, 0), all | flag::READ_ONLY),
-            read_only
-        );
+        assert_eq!(refused(with(command, 0), all | flag::READ_ONLY), read_only);
     }
     for command in [Command::BlockStatus, Command::Other(99), Command::Other(8)] {
         assert_eq!(refused(with(command, 0), all), Some(ErrorCode::Invalid));

@@ -130,7 +130,10 @@ impl Places {
                 position: row * self.chunk_bytes + at % self.chunk_bytes,
                 bytes: next - at,
             };
-            let before = found.iter_mut().rev().find(|it| it.member == stretch.member);
+            let before = found
+                .iter_mut()
+                .rev()
+                .find(|it| it.member == stretch.member);
             match before {
                 Some(before) if before.position + before.bytes == stretch.position => {
                     before.bytes += stretch.bytes;
@@ -300,10 +303,7 @@ impl Array {
 
 impl Storage for Array {
     fn submit(&mut self, now_ns: u64, request: DeviceRequest) {
-        assert!(
-            request.length_bytes > 0,
-            "a request has at least one byte"
-        );
+        assert!(request.length_bytes > 0, "a request has at least one byte");
         self.counters.submitted += 1;
         let (position, bytes) = (request.position_bytes, u64::from(request.length_bytes));
         let end = position + bytes;
@@ -548,11 +548,7 @@ mod tests {
             write_cache_kib: 8192,
             ..Mechanical::default()
         });
-        for (level, members) in [
-            (Level::Stripes, 2),
-            (Level::Mirrors, 2),
-            (Level::Parity, 3),
-        ] {
+        for (level, members) in [(Level::Stripes, 2), (Level::Mirrors, 2), (Level::Parity, 3)] {
             let mut storage = array(&cached, level, members);
             storage.note_landings();
             let write = |tag, position_bytes| DeviceRequest {

@@ -1,0 +1,87 @@
+"""How long a modelled disk takes, in real time: what the model says, and congestion that is real."""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ascar.simulation import preset, run_many, with_settings
+from modelled_disk import MECHANICAL, ModelledDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Start = Callable[..., ModelledDisk]
+
+PRESETS = Path(__file__).parents[2] / "python" / "ascar" / "simulation" / "presets"
+
+
+def mean_read_ms() -> float:
+    """Of `MECHANICAL`, at places all over it: command, seek, half a turn, transfer."""
+    exponent = 0.5
+    # The mean of d ** exponent over the distances d of two places, whose density is 2 (1 - d).
+    share = 2 / ((exponent + 1) * (exponent + 2))
+    return 0.1 + (1 + 7 * share) + 60_000 / 7500 / 2 + 4096 / 40e6 * 1e3
+
+
+def test_random_reads_take_what_the_model_says(disk: Start) -> None:
+    one = disk(MECHANICAL)
+    draws, count = random.Random(3), 250
+    with one.client() as client:
+        begun = time.monotonic()
+        for _ in range(count):
+            client.read(draws.randrange(client.size // 4096) * 4096, 4096)
+        mean_ms = (time.monotonic() - begun) / count * 1e3
+    assert mean_ms == pytest.approx(mean_read_ms(), rel=0.1)
+
+
+def streamed_mb_per_s(disk: ModelledDisk, streams: int, seconds: float) -> float:
+    """So many clients read in sequence, each at a place of its own, two requests in flight."""
+    length = 128 << 10
+    until = time.monotonic() + seconds
+
+    def stream(number: int) -> int:
+        with disk.client() as client:
+            at = client.size // streams * number // 4096 * 4096
+            taken = 0
+            for _ in range(2):
+                client.send(0, at, length, cookie=at)
+                at += length
+            while time.monotonic() < until:
+                client.reply()
+                taken += length
+                client.send(0, at, length, cookie=at)
+                at += length
+            return taken
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(streams) as pool:
+        taken = sum(pool.map(stream, range(streams)))
+    return taken / (time.monotonic() - begun) / 1e6
+
+
+def simulated_mb_per_s(streams: int) -> float:
+    """The simulator's prediction for as many files."""
+    settings = ["clients.count=1", f"workloads.threads.instances={streams}"]
+    settings += [f"workloads.filesets.entries={streams}", "warmup_s=2", "duration_s=10"]
+    (found,) = run_many([with_settings(preset("read-ahead-cliff"), settings)])
+    return found.throughput_mb_per_s
+
+
+@pytest.mark.slow
+def test_throughput_rises_with_streams_and_then_falls(disk: Start, record_property: Callable[..., None]) -> None:
+    """More streams than the disk has segments to read ahead for: it seeks for each request."""
+    one = disk(PRESETS / "read-ahead-cliff.toml")
+    measured = {streams: streamed_mb_per_s(one, streams, 4) for streams in (1, 3, 6, 12, 24)}
+    simulated = {streams: simulated_mb_per_s(streams) for streams in measured}
+    record_property("measured_mb_per_s", measured)
+    record_property("simulated_mb_per_s", simulated)
+    print(f"measured {measured}\nsimulated {simulated}")  # noqa: T201
+    best = max(measured[3], measured[6])
+    assert measured[12] < 0.75 * best, (measured, simulated)
+    assert measured[24] < 0.75 * best, (measured, simulated)
