@@ -15,11 +15,12 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// What a file may leave out that describes a disk alone; without it a scenario says nothing.
 const CLIENTS: &str = "
 [[clients]]
+count = 1
 workload = \"none\"
 
 [[workloads]]
 name = \"none\"
-filesets = [{ name = \"none\" }]
+filesets = [{ name = \"none\", size_mib = 1 }]
 
 [[workloads.threads]]
 flowops = [{ op = \"read\" }]
