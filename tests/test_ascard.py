@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-COMMANDS = ["", "agent", "interface", "interface merge", "keeper", "load"]
+COMMANDS = ["", "agent", "disk", "interface", "interface merge", "keeper", "load"]
 OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z]+))?  +([A-Z].*\.|.*\]\.)$")
 
 

@@ -242,11 +242,12 @@ impl Info {
     }
 }
 
-/// The data of an answer `NBD_REP_SERVER`: the name of an export, before what else a server says of it.
+/// The data of an answer `NBD_REP_SERVER`: the name of an export, and a text for people, which may be empty.
 #[must_use]
-pub fn listed(name: &str) -> Vec<u8> {
+pub fn listed(name: &str, description: &str) -> Vec<u8> {
     let mut bytes = (name.len() as u32).to_be_bytes().to_vec();
     bytes.extend_from_slice(name.as_bytes());
+    bytes.extend_from_slice(description.as_bytes());
     bytes
 }
 

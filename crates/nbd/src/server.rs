@@ -180,7 +180,8 @@ impl ServerHandshake {
             }
             option_kind::LIST => {
                 for export in exports {
-                    reply(option_reply::SERVER, &listed(&export.name));
+                    let data = listed(&export.name, &export.description);
+                    reply(option_reply::SERVER, &data);
                 }
                 reply(option_reply::ACK, b"");
             }
