@@ -12,6 +12,7 @@ import pytest
 
 from ascar.simulation import preset, run_many, with_settings
 from modelled_disk import MECHANICAL, ModelledDisk
+from nbd_client import WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,3 +86,46 @@ def test_throughput_rises_with_streams_and_then_falls(disk: Start, record_proper
     best = max(measured[3], measured[6])
     assert measured[12] < 0.75 * best, (measured, simulated)
     assert measured[24] < 0.75 * best, (measured, simulated)
+
+
+def written_mb_per_s(disk: ModelledDisk, depth: int, seconds: float) -> float:
+    """Random writes of 1 MiB, so many in flight."""
+    draws, length = random.Random(1), 1 << 20
+    data = bytes(length)
+    with disk.client() as client:
+
+        def send(cookie: int) -> None:
+            at = draws.randrange(client.size // length) * length
+            client.send(WRITE, at, data=data, cookie=cookie)
+
+        for cookie in range(depth):
+            send(cookie)
+        begun, written = time.monotonic(), 0
+        while time.monotonic() - begun < seconds:
+            send(client.reply().cookie)
+            written += length
+        return written / (time.monotonic() - begun) / 1e6
+
+
+def simulated_writes_mb_per_s(depth: int) -> float:
+    """The simulator's prediction for one client and one server."""
+    settings = ["clients.count=1", "servers.count=1", "servers.threads=1000", "striping.count=1"]
+    settings += [f"control.window={depth}", f"workloads.threads.instances={depth}"]
+    settings += ["workloads.filesets.size_mib=47000", "warmup_s=2", "duration_s=10"]
+    (found,) = run_many([with_settings(preset("random-write"), settings)])
+    return found.throughput_mb_per_s
+
+
+@pytest.mark.slow
+def test_throughput_rises_with_depth_and_then_falls(disk: Start, record_property: Callable[..., None]) -> None:
+    """A few writes give the queue something to order; more than it has slots for are torn apart."""
+    measured = dict[int, float]()
+    for depth in (1, 4, 16, 64, 256):
+        with disk(PRESETS / "random-write.toml", "--size", "50GB") as one:
+            measured[depth] = written_mb_per_s(one, depth, 4)
+    simulated = {depth: simulated_writes_mb_per_s(depth) for depth in measured}
+    record_property("measured_mb_per_s", measured)
+    record_property("simulated_mb_per_s", simulated)
+    print(f"measured {measured}\nsimulated {simulated}")  # noqa: T201
+    assert measured[16] > 1.15 * measured[1], (measured, simulated)
+    assert measured[256] < 0.75 * measured[16], (measured, simulated)
