@@ -57,7 +57,9 @@ class ModelledDisk:
         where = () if "--listen" in words else ("--socket", self.socket)
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [ascard, "disk", "--scenario", scenario, *where, *words], stdin=subprocess.DEVNULL, stderr=errors
+                [ascard, "disk", "--scenario", scenario, *where, *words],
+                stdin=subprocess.DEVNULL,
+                stderr=errors,
             )
         until = time.monotonic() + 30
         while " serves " not in self.said():

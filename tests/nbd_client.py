@@ -1,4 +1,4 @@
-"""A client of network block devices, as small as tests need one: requests of its own making, in flight as many as it likes."""
+"""A client of network block devices, as small as tests need one; any number of its requests are in flight."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ READ, WRITE, DISCONNECT, FLUSH, TRIM, CACHE, WRITE_ZEROES, BLOCK_STATUS = range(
 FUA = 1
 EXPORT_NAME, ABORT, LIST, STARTTLS, INFO, GO, STRUCTURED_REPLY = 1, 2, 3, 5, 6, 7, 8
 ACK, REPLY_INFO = 1, 3
+_PATIENCE_S = 60
 ERR_UNSUP, ERR_UNKNOWN = (1 << 31) + 1, (1 << 31) + 6
 
 
@@ -35,13 +36,15 @@ class Reply:
 class NbdClient:
     """A connection, negotiated for an export; its simple replies are read by whoever waits for them."""
 
-    def __init__(self, address: Path | tuple[str, int], export: str | None = "disk", timeout_s: float = 60) -> None:
+    def __init__(
+        self, address: Path | tuple[str, int], export: str | None = "disk", timeout_s: float = 60
+    ) -> None:
         """Connect. Without an export, only the greeting is exchanged."""
         if isinstance(address, tuple):
-            self.socket = socket.create_connection(address, timeout_s)
+            self.socket = socket.create_connection(address, _PATIENCE_S)
         else:
             self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(timeout_s)
+            self.socket.settimeout(_PATIENCE_S)
             self.socket.connect(str(address))
         assert self.take(16) == b"NBDMAGICIHAVEOPT"
         assert struct.unpack(">H", self.take(2)) == (3,)
@@ -87,7 +90,14 @@ class NbdClient:
         self.size = struct.unpack(">HQH", answers[0][1])[1]
 
     def send(
-        self, command: int, offset: int = 0, length: int = 0, *, data: bytes = b"", flags: int = 0, cookie: int = 0
+        self,
+        command: int,
+        offset: int = 0,
+        length: int = 0,
+        *,
+        data: bytes = b"",
+        flags: int = 0,
+        cookie: int = 0,
     ) -> None:
         """Send a request, and wait for nothing."""
         length = len(data) or length
@@ -102,7 +112,9 @@ class NbdClient:
         size = self._sizes.pop(cookie)
         return Reply(cookie, error, b"" if error else self.take(size))
 
-    def ask(self, command: int, offset: int = 0, length: int = 0, *, data: bytes = b"", flags: int = 0) -> bytes:
+    def ask(
+        self, command: int, offset: int = 0, length: int = 0, *, data: bytes = b"", flags: int = 0
+    ) -> bytes:
         """Send a request and wait for its reply.
 
         Raises:

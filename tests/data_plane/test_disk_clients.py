@@ -26,9 +26,7 @@ def ran(*command: str | Path) -> str:
         pytest.skip(f"{command[0]} is not installed; `make setup-dev` installs it")
     # The shell of libnbd is a module of the system's own Python.
     environment = {**os.environ, "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -13,7 +13,7 @@ use crate::lease::Lease;
 use crate::{Fault, locked};
 
 /// Zeroes are written so many at a time, where no hole can be made.
-const ZEROES: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
 /// What a write brings.
 #[derive(Debug)]
