@@ -46,7 +46,7 @@ WHERE = ("--scenario", "disk.toml", "--socket", "s")
         (("--scenario", "disk.toml", "--listen", "nowhere"), '--listen = "nowhere": '),
         ((*WHERE, "--size", "0"), '--size = "0": must be a size above 0'),
         ((*WHERE, "--size", "much"), '--size = "much": must be a size'),
-        ((*WHERE, "--size", "2GB"), "--size: 1 exports of 2000000000 bytes; the model's disk has 1000000000"),
+        ((*WHERE, "--size", "2GB"), "--size: 1 x 2000000000 bytes; the model's disk has 1000000000"),
         ((*WHERE, "--exports", "a,a"), '--exports = "a,a": "a" is there twice'),
         ((*WHERE, "--raid", "6"), '--raid = "6": allowed are 0, 1, 5'),
         ((*WHERE, "--raid", "1"), "servers[0].count = 1: an array of this level has at least 2 members"),

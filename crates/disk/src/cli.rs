@@ -152,7 +152,7 @@ fn whole(each: u64, count: u64, capacity_bytes: u64) -> Result<u64, Fault> {
     match whole {
         Some(whole) if each > 0 => Ok(whole),
         _ => Err(Fault(format!(
-            "--size: {count} exports of {each} bytes; the model's disk has {capacity_bytes}"
+            "--size: {count} x {each} bytes; the model's disk has {capacity_bytes}"
         ))),
     }
 }

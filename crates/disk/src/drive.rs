@@ -351,3 +351,179 @@ impl<'a> Work<'a> {
         let _ = self.medium.send(order);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use ascar_nbd::{Command, Request};
+    use ascar_simulation::disk::{DeviceCounters, Turned};
+
+    use super::*;
+    use crate::lease::Amount;
+    use crate::replies::Answer;
+    use crate::store::Data;
+
+    /// A disk that is done when the test says so: what is due is told by its instants.
+    #[derive(Debug, Default)]
+    struct Scripted {
+        done: VecDeque<(u64, u32)>,
+        landed: VecDeque<(u64, u32)>,
+        now_ns: u64,
+    }
+
+    /// A write lands at its position, in nanoseconds; it is answered 10 ns after it came, or later if it lands later
+    /// and is longer than 512 bytes.
+    impl Storage for Scripted {
+        fn submit(&mut self, now_ns: u64, request: DeviceRequest) {
+            let lands_ns = request.position_bytes;
+            let is_cached = request.write && request.length_bytes <= 512;
+            let done_ns = if is_cached { now_ns + 10 } else { lands_ns };
+            self.done.push_back((done_ns, request.tag));
+            if request.write {
+                self.landed.push_back((lands_ns, request.tag));
+            }
+        }
+
+        fn advance(&mut self, now_ns: u64, done: &mut Vec<u32>) -> Option<u64> {
+            self.now_ns = now_ns;
+            self.done.retain(|(at_ns, tag)| {
+                let is_due = *at_ns <= now_ns;
+                done.extend(is_due.then_some(*tag));
+                !is_due
+            });
+            None
+        }
+
+        fn landed(&mut self, tags: &mut Vec<u32>) {
+            self.landed.retain(|(at_ns, tag)| {
+                let is_due = *at_ns <= self.now_ns;
+                tags.extend(is_due.then_some(*tag));
+                !is_due
+            });
+        }
+
+        fn note_landings(&mut self) {}
+        fn set_slowdown(&mut self, _: f64) {}
+        fn set_queue(&mut self, _: u64, _: Turned) {}
+        fn capacity_bytes(&self) -> u64 {
+            1 << 20
+        }
+        fn counters(&self) -> DeviceCounters {
+            DeviceCounters::default()
+        }
+    }
+
+    fn job(wish: Wish) -> (Job, Receiver<Answer>) {
+        let (answers, answered) = channel();
+        let ticket = Ticket {
+            request: Request {
+                flags: 0,
+                command: Command::Write,
+                cookie: 1,
+                offset_bytes: 0,
+                length_bytes: 0,
+            },
+            answers,
+            room: Amount::new(1).take(1),
+        };
+        (Job { wish, ticket }, answered)
+    }
+
+    fn write(position: u64, count: u64, fua: bool) -> Wish {
+        Wish::Write(Arc::new(Change {
+            position,
+            data: Data::Zeroes {
+                count,
+                may_be_hole: false,
+            },
+            cuts: 0,
+            fua,
+        }))
+    }
+
+    /// What the medium was told, in words.
+    fn orders(ordered: &Receiver<Order>) -> Vec<String> {
+        let told = ordered.try_iter().map(|order| match order {
+            Order::Land { number, ticket, .. } => {
+                format!(
+                    "land {number}{}",
+                    if ticket.is_some() { ", tell" } else { "" }
+                )
+            }
+            Order::Sync { .. } => "sync".to_owned(),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_flush_waits_for_the_writes_before_it_and_no_others() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (medium, ordered) = channel();
+        let mut work = Work::new(Box::new(Scripted::default()), &store, &medium);
+        let (flush, _answered) = job(Wish::Flush { cuts: 0 });
+        work.take(0, flush);
+        assert_eq!(orders(&ordered), ["sync"]);
+        let (first, first_answered) = job(write(1000, 512, false));
+        work.take(0, first);
+        let (flush, _answered) = job(Wish::Flush { cuts: 0 });
+        work.take(5, flush);
+        let (second, _second_answered) = job(write(9000, 512, false));
+        work.take(6, second);
+        work.go_on(20);
+        assert!(first_answered.try_recv().is_ok());
+        assert_eq!(orders(&ordered), [""; 0]);
+        work.go_on(1000);
+        assert_eq!(orders(&ordered), ["land 2", "sync"]);
+        work.go_on(9000);
+        assert_eq!(orders(&ordered), ["land 4"]);
+    }
+
+    #[test]
+    fn a_write_with_fua_is_told_by_the_medium() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (medium, ordered) = channel();
+        let mut work = Work::new(Box::new(Scripted::default()), &store, &medium);
+        let (one, answered) = job(write(1000, 512, true));
+        work.take(0, one);
+        work.go_on(500);
+        assert!(answered.try_recv().is_err());
+        work.go_on(1000);
+        assert!(answered.try_recv().is_err());
+        assert_eq!(orders(&ordered), ["land 1, tell"]);
+    }
+
+    #[test]
+    fn a_write_that_no_cache_takes_is_answered_from_the_medium() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (medium, ordered) = channel();
+        let mut work = Work::new(Box::new(Scripted::default()), &store, &medium);
+        let (long, answered) = job(write(1000, 4096, false));
+        work.take(0, long);
+        // One that lands before it is answered, too.
+        let (early, early_answered) = job(write(3, 512, false));
+        work.take(0, early);
+        work.go_on(5);
+        assert!(early_answered.try_recv().is_err());
+        work.go_on(1000);
+        assert!(answered.try_recv().is_ok() && early_answered.try_recv().is_ok());
+        assert_eq!(orders(&ordered), [""; 0]);
+        assert!(work.writes.is_empty() && work.open.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn what_is_under_way_when_power_is_cut_is_never_answered() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (medium, ordered) = channel();
+        let mut work = Work::new(Box::new(Scripted::default()), &store, &medium);
+        let (one, answered) = job(write(1000, 512, false));
+        work.take(0, one);
+        let (flush, flushed) = job(Wish::Flush { cuts: 0 });
+        work.take(1, flush);
+        store.cut();
+        work.begin_anew(Box::new(Scripted::default()));
+        work.go_on(2000);
+        assert!(answered.recv().is_err() && flushed.recv().is_err());
+        assert_eq!(orders(&ordered), [""; 0]);
+    }
+}

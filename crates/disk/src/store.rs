@@ -113,7 +113,8 @@ impl Store {
         let found = metadata.len();
         let size = match size_bytes {
             Some(wanted) if found == 0 => {
-                medium.set_len(wanted).map_err(|error| wrong(&error))?;
+                let made = medium.set_len(wanted).and_then(|()| lasts(&medium, path));
+                made.map_err(|error| wrong(&error))?;
                 wanted
             }
             Some(wanted) if wanted != found => {
@@ -276,6 +277,13 @@ impl Store {
         }
         self.sync()
     }
+}
+
+/// A new file, with its size and its name, outlasts this machine.
+fn lasts(file: &File, path: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// A file that has no name and lies in memory.
