@@ -31,15 +31,28 @@ def mean_read_ms() -> float:
     return 0.1 + (1 + 7 * share) + 60_000 / 7500 / 2 + 4096 / 40e6 * 1e3
 
 
+def quietest_ms(disk: ModelledDisk, rounds: int, count: int) -> float:
+    """The mean time of random reads, one after another, in the round that the rest of the machine disturbed least."""
+    draws, means = random.Random(3), list[float]()
+    with disk.client() as client:
+        for _ in range(rounds):
+            begun = time.monotonic()
+            for _ in range(count):
+                client.read(draws.randrange(client.size // 4096) * 4096, 4096)
+            means.append((time.monotonic() - begun) / count * 1e3)
+    return min(means)
+
+
+def test_random_reads_take_no_less_than_the_model_says(disk: Start) -> None:
+    """And not much more, also on a machine that has much else to do."""
+    found_ms = quietest_ms(disk(MECHANICAL), rounds=3, count=70)
+    assert 0.88 * mean_read_ms() < found_ms < 1.5 * mean_read_ms()
+
+
+@pytest.mark.slow
+@pytest.mark.paced
 def test_random_reads_take_what_the_model_says(disk: Start) -> None:
-    one = disk(MECHANICAL)
-    draws, count = random.Random(3), 250
-    with one.client() as client:
-        begun = time.monotonic()
-        for _ in range(count):
-            client.read(draws.randrange(client.size // 4096) * 4096, 4096)
-        mean_ms = (time.monotonic() - begun) / count * 1e3
-    assert mean_ms == pytest.approx(mean_read_ms(), rel=0.1)
+    assert quietest_ms(disk(MECHANICAL), rounds=3, count=300) == pytest.approx(mean_read_ms(), rel=0.1)
 
 
 def streamed_mb_per_s(disk: ModelledDisk, streams: int, seconds: float) -> float:
