@@ -32,7 +32,7 @@ def mean_read_ms() -> float:
 
 
 def quietest_ms(disk: ModelledDisk, rounds: int, count: int) -> float:
-    """The mean time of random reads, one after another, in the round that the rest of the machine disturbed least."""
+    """The mean time of random reads, one after another, in the least disturbed of some rounds."""
     draws, means = random.Random(3), list[float]()
     with disk.client() as client:
         for _ in range(rounds):

@@ -1,4 +1,4 @@
-//! `ascard disk`: arguments -> model, data, door -> server.
+//! `ascard disk`: arguments -> model, data, address -> server.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Where clients come in: a Unix socket, or a port.
+//! Where clients connect: a Unix socket, or a port.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Fault;
 
-/// An open door.
+/// An address that clients find.
 #[derive(Debug)]
 pub(crate) enum Listening {
     /// A socket in the file system.
@@ -74,7 +74,7 @@ impl Listening {
         }
     }
 
-    /// Nobody else comes in by the path.
+    /// Nobody finds the path any more.
     pub(crate) fn remove(&self) {
         if let Self::Unix(_, path) = self {
             let _ = std::fs::remove_file(path);

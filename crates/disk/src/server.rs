@@ -88,8 +88,11 @@ impl Server {
             Box::new(move || server.drive.run(&model, &server.store, &orders)),
         )?;
         let listening = Arc::new(listening);
-        let (server, door) = (self.clone(), listening.clone());
-        spawn("door", Box::new(move || server.open(&door)))?;
+        let (server, accepting) = (self.clone(), listening.clone());
+        spawn(
+            "accept",
+            Box::new(move || server.accept_clients(&accepting)),
+        )?;
         LOG.line(format_args!("serves {} at {listening}", self.offer()));
         let manager = ServiceManager::of_this_process();
         manager.ready();
@@ -100,6 +103,8 @@ impl Server {
         listening.remove();
         self.close(Half::Read);
         self.wait_for_clients();
+        // From here on nothing is acknowledged that is not written below.
+        self.close(Half::Both);
         self.store.settle().map_err(|error| {
             Fault(format!(
                 "the cache cannot be written to the medium: {error}"
@@ -114,11 +119,11 @@ impl Server {
         }
     }
 
-    /// Lets clients in for ever.
-    fn open(self: &Arc<Self>, door: &Listening) {
+    /// Accepts clients for ever.
+    fn accept_clients(self: &Arc<Self>, listening: &Listening) {
         loop {
-            match door.accept() {
-                Ok(socket) => self.let_in(Arc::new(Socket::new(socket))),
+            match listening.accept() {
+                Ok(socket) => self.admit(Arc::new(Socket::new(socket))),
                 Err(error) => {
                     LOG.line(format_args!("a connection cannot be accepted: {error}"));
                     std::thread::sleep(Duration::from_millis(100));
@@ -127,7 +132,7 @@ impl Server {
         }
     }
 
-    fn let_in(self: &Arc<Self>, socket: Arc<Socket>) {
+    fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
         let mut clients = locked(&self.clients);
         if clients.sockets.len() >= CLIENTS_MAX {
             LOG.line(format_args!(
@@ -149,15 +154,15 @@ impl Server {
                 if let Err(broken) = ended {
                     complain(number, &broken);
                 }
-                server.let_out(number);
+                server.dismiss(number);
             });
         if let Err(error) = spawned {
             LOG.line(format_args!("a client is sent away: {error}"));
-            self.let_out(number);
+            self.dismiss(number);
         }
     }
 
-    fn let_out(&self, number: u64) {
+    fn dismiss(&self, number: u64) {
         let gone = locked(&self.clients).sockets.remove(&number);
         if let Some(socket) = gone {
             socket.close(Half::Both);
