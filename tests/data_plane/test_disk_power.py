@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -162,3 +163,29 @@ def test_power_comes_back_to_a_disk_that_serves(disk: Start) -> None:
     with one.client() as client:
         assert client.read(0, 5) == b"lasts"
         assert any(client.read(number * STEP, 4) == bytes(4) for number in range(1, 50))
+
+
+def test_an_end_under_load_loses_nothing_that_was_acknowledged(disk: Start, folder: Path) -> None:
+    words = ("--file", folder / "medium", "--size", SIZE)
+    one = disk(CACHED, *words)
+    acknowledged = dict[int, int]()
+    with one.client() as client:
+        for number in range(200):
+            client.send(WRITE, number * STEP, data=bytes([number]) * BLOCK, cookie=number)
+        ending = time.monotonic() + 0.3
+        while time.monotonic() < ending:
+            number = client.reply().cookie
+            acknowledged[number] = number
+            client.send(WRITE, number * STEP, data=bytes([number]) * BLOCK, cookie=number)
+        one.process.send_signal(signal.SIGTERM)
+        try:
+            while True:
+                number = client.reply().cookie
+                acknowledged[number] = number
+        except ConnectionError:
+            pass
+    assert one.process.wait(30) == 0
+    one = disk(CACHED, "--file", folder / "medium")
+    with one.client() as client:
+        for number in acknowledged:
+            assert client.read(number * STEP, BLOCK) == bytes([number]) * BLOCK

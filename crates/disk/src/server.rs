@@ -49,6 +49,8 @@ pub(crate) struct Server {
 struct Clients {
     sockets: BTreeMap<u64, Arc<Socket>>,
     numbers: u64,
+    /// Nobody is admitted any more.
+    is_ending: bool,
 }
 
 impl Server {
@@ -101,6 +103,7 @@ impl Server {
         }
         manager.ending();
         listening.remove();
+        locked(&self.clients).is_ending = true;
         self.close(Half::Read);
         self.wait_for_clients();
         // From here on nothing is acknowledged that is not written below.
@@ -134,6 +137,9 @@ impl Server {
 
     fn admit(self: &Arc<Self>, socket: Arc<Socket>) {
         let mut clients = locked(&self.clients);
+        if clients.is_ending {
+            return;
+        }
         if clients.sockets.len() >= CLIENTS_MAX {
             LOG.line(format_args!(
                 "a client is sent away: there are {CLIENTS_MAX}"
