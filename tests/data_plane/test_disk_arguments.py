@@ -41,6 +41,10 @@ WHERE = ("--scenario", "disk.toml", "--socket", "s")
     [
         ((), "--scenario: is missing"),
         (("--scenario", "none.toml", "--socket", "s"), "--scenario none.toml: No such file"),
+        (
+            ("--scenario", "cliff", "--socket", "s"),
+            "--scenario cliff: must be a file (.toml) or one of btio-b, ",
+        ),
         (("--scenario", "disk.toml"), "--socket, --listen: give one of them"),
         ((*WHERE, "--listen", "127.0.0.1:0"), "--socket, --listen: give one of them"),
         (("--scenario", "disk.toml", "--listen", "nowhere"), '--listen = "nowhere": '),

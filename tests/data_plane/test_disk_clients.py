@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from modelled_disk import MECHANICAL, MEMORY, ModelledDisk
+from modelled_disk import CACHED, MECHANICAL, MEMORY, ModelledDisk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,3 +123,20 @@ def test_fio_verifies_what_it_wrote(disk: Start) -> None:
 def test_clients_by_tcp(disk: Start) -> None:
     one = disk(MEMORY, "--size", "1MiB", "--listen", "127.0.0.1:0")
     assert json.loads(ran("nbdinfo", "--json", f"nbd://127.0.0.1:{one.port()}/disk"))["exports"]
+
+
+@pytest.mark.parametrize(("level", "members"), [(0, 2), (1, 2), (5, 3)])
+def test_an_array_is_one_disk(disk: Start, level: int, members: int) -> None:
+    scenario = CACHED.replace("[[servers]]", f"[[servers]]\ncount = {members}")
+    one = disk(scenario, "--raid", str(level), "--size", "64MiB")
+    (export,) = json.loads(ran("nbdinfo", "--list", "--json", uri(one)))["exports"]
+    each = "a mechanical disk of 7500 rpm"
+    assert export["description"] == f"RAID {level} of {members}, each {each}, modelled"
+    data = random.Random(level).randbytes(3 << 20)
+    with one.client() as client:
+        client.write(12345, data)
+        assert client.read(12345, len(data)) == data
+        client.flush()
+        one.cut()
+    with one.client() as client:
+        assert client.read(12345, len(data)) == data

@@ -12,15 +12,13 @@ import pytest
 
 from ascar.simulation import preset, run_many, with_settings
 from modelled_disk import MECHANICAL, ModelledDisk
-from nbd_client import WRITE
+from nbd_client import READ, WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Figures = Callable[[str, object], None]
     Start = Callable[..., ModelledDisk]
-
-PRESETS = Path(__file__).parents[2] / "python" / "ascar" / "simulation" / "presets"
 
 
 def mean_read_ms() -> float:
@@ -53,6 +51,28 @@ def test_random_reads_take_no_less_than_the_model_says(disk: Start) -> None:
 @pytest.mark.paced
 def test_random_reads_take_what_the_model_says(disk: Start) -> None:
     assert quietest_ms(disk(MECHANICAL), rounds=3, count=300) == pytest.approx(mean_read_ms(), rel=0.1)
+
+
+FLASH = """
+[[servers]]
+device = { kind = "flash", capacity_gb = 1, channels = 8, read_us = 4000 }
+"""
+
+
+def test_flash_reads_side_by_side_and_a_disk_does_not(disk: Start) -> None:
+    def reads_per_s(scenario: str, depth: int) -> float:
+        draws, count = random.Random(2), 40
+        with disk(scenario) as one, one.client() as client:
+            begun = time.monotonic()
+            for number in range(count + depth - 1):
+                if number < count:
+                    client.send(READ, draws.randrange(client.size // 4096) * 4096, 4096, cookie=number)
+                if number >= depth - 1:
+                    client.reply()
+            return count / (time.monotonic() - begun)
+
+    assert reads_per_s(FLASH, 32) > 3 * reads_per_s(FLASH, 1)
+    assert reads_per_s(MECHANICAL, 32) < 2 * reads_per_s(MECHANICAL, 1)
 
 
 def streamed_mb_per_s(disk: ModelledDisk, streams: int, seconds: float) -> float:
@@ -91,7 +111,7 @@ def simulated_mb_per_s(streams: int) -> float:
 @pytest.mark.slow
 def test_throughput_rises_with_streams_and_then_falls(disk: Start, record_property: Figures) -> None:
     """More streams than the disk has segments to read ahead for: it seeks for each request."""
-    one = disk(PRESETS / "read-ahead-cliff.toml")
+    one = disk(Path("read-ahead-cliff"))
     measured = {streams: streamed_mb_per_s(one, streams, 4) for streams in (1, 3, 6, 12, 24)}
     simulated = {streams: simulated_mb_per_s(streams) for streams in measured}
     record_property("measured_mb_per_s", measured)
@@ -138,7 +158,7 @@ def test_throughput_rises_with_depth_and_then_falls(disk: Start, record_property
     """A few writes give the queue something to order; more than it has slots for are torn apart."""
     measured = dict[int, float]()
     for depth in (1, 4, 16, 64, 256):
-        with disk(PRESETS / "random-write.toml", "--size", "50GB") as one:
+        with disk(Path("random-write"), "--size", "50GB") as one:
             measured[depth] = written_mb_per_s(one, depth, 4)
     simulated = {depth: simulated_writes_mb_per_s(depth) for depth in measured}
     record_property("measured_mb_per_s", measured)

@@ -18,7 +18,7 @@ use crate::{Fault, LOG, exports, quantity, signals};
 pub const HELP: &str = "\
 Serve a modelled disk over the network (NBD): its requests take as long as the simulator says, in real time.
 
-Usage: ascard disk --scenario FILE (--socket PATH | --listen ADDRESS) [OPTIONS]
+Usage: ascard disk --scenario SCENARIO (--socket PATH | --listen ADDRESS) [OPTIONS]
 
 The disk is the storage of the scenario's first server: seeks, rotation, read-ahead and queue of a mechanical disk,
 channels of a flash drive. It ends on SIGTERM or Ctrl-C, with all of its cache on the medium; SIGUSR1 cuts its power:
@@ -26,18 +26,18 @@ what was neither flushed nor written from the cache is lost, and clients have to
 as told; 1 its cache could not be written; 2 wrong arguments or a wrong file.
 
 Options:
-  --scenario FILE   Read from FILE (TOML) what the disk is made of.
-  --raid LEVEL      Make an array of the server group's `count` disks: 0 stripes, 1 mirrors, 5 stripes with parity.
-  --socket PATH     Listen on a Unix socket at PATH.
-  --listen ADDRESS  Listen on ADDRESS, a host and a port.
-  --exports NAMES   Offer the disk in equal parts under these names, separated by commas [default: disk].
-  --size SIZE       Make each export this large [default: the file's size or the model's, divided by their number].
-  --file FILE       Keep the data in FILE; with --size it is made where it is missing [default: in memory].
-  --check           Only check the arguments and files, and end.
-  -h, --help        Print this help.
+  --scenario SCENARIO  Take the disk from this scenario; a file (TOML) or a preset of the simulator.
+  --raid LEVEL         Make an array of the server group's `count` disks: 0 stripes, 1 mirrors, 5 stripes with parity.
+  --socket PATH        Listen on a Unix socket at PATH.
+  --listen ADDRESS     Listen on ADDRESS, a host and a port.
+  --exports NAMES      Offer the disk in equal parts under these names, separated by commas [default: disk].
+  --size SIZE          Make each export this large [default: the file's size or the model's, divided by their number].
+  --file FILE          Keep the data in FILE; with --size it is made where it is missing [default: in memory].
+  --check              Only check the arguments and files, and end.
+  -h, --help           Print this help.
 
 Examples:
-  ascard disk --scenario examples/sim/read-ahead-cliff.toml --socket /tmp/disk.sock
+  ascard disk --scenario read-ahead-cliff --socket /tmp/disk.sock
   ascard disk --scenario flash.toml --listen 127.0.0.1:10809 --exports a,b --size 4GiB --file flash.img
   ascard disk --scenario array.toml --raid 5 --socket /tmp/disk.sock --check
 ";

@@ -19,6 +19,7 @@ mod lease;
 mod listening;
 mod medium;
 mod model;
+mod presets;
 mod quantity;
 mod replies;
 mod server;

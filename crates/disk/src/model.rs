@@ -7,7 +7,7 @@ use ascar_simulation::disk::array::{ArrayParts, Level, build_array};
 use ascar_simulation::disk::{Storage, StorageParts, build};
 use ascar_simulation::scenario::{Device, Noise, ServerGroup};
 
-use crate::Fault;
+use crate::{Fault, presets};
 
 /// A longer file is none that somebody wrote.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -37,24 +37,29 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Reads a scenario in TOML. With a level, `count` of the first server's group is the number of members, and
-    /// `striping.size_kib` the bytes in a row on each.
+    /// Reads what a user names: a file in TOML (.toml, or with a slash in it), or a preset. With a level, `count` of the
+    /// first server's group is the number of members, and `striping.size_kib` the bytes in a row on each.
     ///
     /// # Errors
-    /// A file that cannot be read, a key that is wrong, or too few members.
-    pub(crate) fn read(path: &Path, level: Option<Level>) -> Result<Self, Fault> {
+    /// A file that cannot be read, a preset that does not exist, a key that is wrong, or too few members.
+    pub(crate) fn read(named: &Path, level: Option<Level>) -> Result<Self, Fault> {
         let wrong =
-            |what: &dyn std::fmt::Display| Fault(format!("--scenario {}: {what}", path.display()));
-        let length = std::fs::metadata(path)
-            .map_err(|error| wrong(&error))?
-            .len();
-        if length > FILE_BYTES_MAX {
-            return Err(wrong(&format_args!(
-                "has {length} bytes; at most {FILE_BYTES_MAX} are read"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        Self::parse(&text, level).map_err(|fault| wrong(&fault))
+            |what: &dyn std::fmt::Display| Fault(format!("--scenario {}: {what}", named.display()));
+        let is_file = named.extension().is_some_and(|it| it == "toml")
+            || named.as_os_str().as_encoded_bytes().contains(&b'/');
+        let text = if is_file {
+            read_text(named)
+        } else {
+            let preset = named.to_str().and_then(presets::find).map(str::to_owned);
+            preset.ok_or_else(|| {
+                Fault(format!(
+                    "must be a file (.toml) or one of {}",
+                    presets::names()
+                ))
+            })
+        };
+        text.and_then(|text| Self::parse(&text, level))
+            .map_err(|fault| wrong(&fault))
     }
 
     fn parse(text: &str, level: Option<Level>) -> Result<Self, Fault> {
@@ -138,6 +143,17 @@ impl Model {
     }
 }
 
+fn read_text(path: &Path) -> Result<String, Fault> {
+    let wrong = |error: std::io::Error| Fault(error.to_string());
+    let length = std::fs::metadata(path).map_err(wrong)?.len();
+    if length > FILE_BYTES_MAX {
+        return Err(Fault(format!(
+            "has {length} bytes; at most {FILE_BYTES_MAX} are read"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(wrong)
+}
+
 /// The parser's words, with the line that they mean.
 fn located(text: &str, lines_before: usize, error: &toml::de::Error) -> Fault {
     let line = error.span().map(|span| {
@@ -155,13 +171,12 @@ fn located(text: &str, lines_before: usize, error: &toml::de::Error) -> Fault {
 mod tests {
     use super::*;
 
-    const CLIFF: &str =
-        include_str!("../../../python/ascar/simulation/presets/read-ahead-cliff.toml");
-
     #[test]
     fn a_whole_scenario_and_a_disk_alone_are_read() {
-        let cliff = Model::parse(CLIFF, None).unwrap();
+        let cliff = Model::read(Path::new("read-ahead-cliff"), None).unwrap();
         assert!(cliff.is_rotational());
+        let unknown = Model::read(Path::new("read-ahead"), None).unwrap_err().0;
+        assert!(unknown.contains("one of btio-b, "), "{unknown}");
         assert_eq!(cliff.build().capacity_bytes(), 12_000_000_000);
         let flash = "[[servers]]\ncount = 4\ndevice = { kind = \"flash\", capacity_gb = 10 }\n";
         let alone = Model::parse(flash, None).unwrap();
