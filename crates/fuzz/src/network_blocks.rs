@@ -38,7 +38,8 @@ fn clients_negotiation(stream: &[u8], piece: usize) {
 }
 
 fn servers_negotiation(stream: &[u8], piece: usize) {
-    let mut client = ClientHandshake::new("name", piece % 2 == 0).expect("the name is short");
+    let mut client =
+        ClientHandshake::new("name", piece.is_multiple_of(2)).expect("the name is short");
     let mut out = Vec::new();
     go_through(stream, piece, |bytes| {
         let step = client.take(bytes, &mut out).map_err(drop);
