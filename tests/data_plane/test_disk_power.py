@@ -80,7 +80,7 @@ def test_kills_at_random_moments_take_nothing_that_was_flushed(disk: Start, fold
     draws = random.Random(1)
     words = ("--file", folder / "medium", "--size", SIZE)
     lasting, lost = dict[int, bytes](), 0
-    for _ in range(4):
+    for _ in range(3):
         one = disk(CACHED, *words)
         with one.client() as client:
             for number, content in lasting.items():
@@ -92,14 +92,17 @@ def test_kills_at_random_moments_take_nothing_that_was_flushed(disk: Start, fold
                 if how == "flush":
                     client.flush()
                 lasting[number] = content
-            others = [number for number in range(BLOCKS) if number not in lasting][:40]
-            for number in others:
-                client.write(number * STEP, draws.randbytes(BLOCK))
+            others = {number: draws.randbytes(BLOCK) for number in range(BLOCKS) if number not in lasting}
+            for number, content in others.items():
+                client.send(WRITE, number * STEP, data=content, cookie=number)
+            for _ in others:
+                assert client.reply().error == 0
             time.sleep(draws.uniform(0, 0.1))
         one.kill()
         one = disk(CACHED, *words)
         with one.client() as client:
-            lost += sum(client.read(number * STEP, BLOCK) == bytes(BLOCK) for number in others)
+            first = dict(list(others.items())[:100])
+            lost += sum(client.read(number * STEP, BLOCK) != content for number, content in first.items())
         one.kill()
     assert lost > 0
 
@@ -132,9 +135,10 @@ def test_a_flush_takes_as_long_as_the_cache_needs(disk: Start) -> None:
         client.send(FLUSH)
         client.reply()
         flushed_s = time.monotonic() - begun
-        assert cached_s < 0.1 < flushed_s
+        assert cached_s < flushed_s / 2
+        assert flushed_s > 0.15
         client.flush()
-        assert time.monotonic() - begun < flushed_s + 0.05
+        assert time.monotonic() - begun < flushed_s * 1.5
 
 
 def test_an_orderly_end_loses_nothing(disk: Start, folder: Path) -> None:
