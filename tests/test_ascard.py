@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-COMMANDS = ["", "agent", "interface", "interface merge", "keeper", "load"]
+COMMANDS = ["", "agent", "disk", "interface", "interface merge", "keeper", "load"]
 OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z]+))?  +([A-Z].*\.|.*\]\.)$")
 
 
@@ -102,6 +102,7 @@ def test_numbers_out_of_range_are_refused_with_the_range() -> None:
         (["nonsense"], 2),
         ([], 2),
         (["agent", "--help"], 1),
+        (["disk", "--help"], 1),
         (["interface", "--help"], 1),
         (["interface", "merge", "--help"], 2),
         (["load", "--seconds-"], 2),

@@ -19,6 +19,7 @@ Usage: ascard COMMAND [OPTIONS]
 
 Commands:
   agent      Sample this node's indicators once a tick, and set its knobs when told.
+  disk       Serve a modelled disk over the network (NBD), in real time.
   interface  Gather agents' frames into ticks; check and relay actions.
   keeper     Change the machine on behalf of ascar, and put everything back.
   load       Run a workload written in Filebench's language, and report every second.
@@ -37,6 +38,8 @@ Examples:
 const COMMANDS: &[&str] = &[
     #[cfg(feature = "agent")]
     "agent",
+    #[cfg(feature = "disk")]
+    "disk",
     #[cfg(feature = "interface")]
     "interface",
     #[cfg(feature = "keeper")]
@@ -55,6 +58,10 @@ fn main() -> ExitCode {
                 Some("agent") => ascar_agent::cli::run(rest),
                 #[cfg(not(feature = "agent"))]
                 Some("agent") => not_built("agent"),
+                #[cfg(feature = "disk")]
+                Some("disk") => ascar_disk::cli::run(rest),
+                #[cfg(not(feature = "disk"))]
+                Some("disk") => not_built("disk"),
                 #[cfg(feature = "interface")]
                 Some("interface") => ascar_interface::cli::run(rest),
                 #[cfg(not(feature = "interface"))]
@@ -64,7 +71,7 @@ fn main() -> ExitCode {
                 #[cfg(feature = "load")]
                 Some("load") => ascar_load::run(rest).into(),
                 _ => refused(&Mistake(format!(
-                    "{command:?}: unknown command; allowed: agent, interface, keeper, load"
+                    "{command:?}: unknown command; allowed: agent, disk, interface, keeper, load"
                 ))),
             }
         }
@@ -97,7 +104,7 @@ fn refused(mistake: &dyn Display) -> ExitCode {
     ExitCode::from(2)
 }
 
-#[cfg(not(all(feature = "agent", feature = "interface")))]
+#[cfg(not(all(feature = "agent", feature = "disk", feature = "interface")))]
 fn not_built(command: &str) -> ExitCode {
     refused(&format_args!(
         "{command}: this ascard was built without it: run `make online`"

@@ -6,6 +6,7 @@
 
 mod keeper;
 mod messages;
+mod network_blocks;
 mod replay;
 mod texts;
 
@@ -28,6 +29,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("keeper-requests", keeper::requests),
     ("mounts", keeper::mounts),
     ("nats", messages::nats),
+    ("network-blocks", network_blocks::network_blocks),
     ("program-lines", messages::program_lines),
     ("prometheus", messages::prometheus),
     ("replay", replay::database),

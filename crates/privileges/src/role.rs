@@ -80,3 +80,11 @@ pub const LOAD: Role = Role {
     may_gain: false,
     umask: None,
 };
+
+/// A disk, which reads what its clients send, and removes its socket from a folder that may be its user's, behind sudo.
+pub const DISK: Role = Role {
+    capabilities: Some(&[DacOverride]),
+    has_privileged_children: false,
+    may_gain: false,
+    umask: None,
+};

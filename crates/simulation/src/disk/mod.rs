@@ -11,8 +11,12 @@
 //! at the server, and both are what restraint of clients wins back when they write at random; too few requests, in
 //! turn, leave the order little to choose from.
 //!
+//! A device with a write cache answers before data is on its medium; [`Storage::landed`] tells when it is. [`array`] makes
+//! one device of several.
+//!
 //! Model, constants, sources and rates: `docs/algorithms/storage-devices.md`.
 
+pub mod array;
 mod elevator;
 mod flash;
 mod geometry;
@@ -106,6 +110,14 @@ pub trait Storage: std::fmt::Debug + Send {
     /// Turn the queue from now on. What waits keeps its slots, also where fewer are allowed now. Call
     /// [`Storage::advance`] with the same instant afterwards.
     fn set_queue(&mut self, now_ns: u64, turned: Turned);
+
+    /// From now on it is noted which writes have reached the medium. A write's tag is then not used again before
+    /// [`Storage::landed`] has told it.
+    fn note_landings(&mut self);
+
+    /// Adds the tags of writes that have reached the medium since the last call, in order. A device with a write cache is
+    /// done with a write before that, as a rule; one without at the same instant.
+    fn landed(&mut self, tags: &mut Vec<u32>);
 
     /// Capacity, for layout.
     fn capacity_bytes(&self) -> u64;

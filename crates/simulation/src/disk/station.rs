@@ -67,6 +67,8 @@ pub(super) struct Station {
     random: Random,
     busy_since_ns: u64,
     counters: DeviceCounters,
+    /// Writes that have reached the medium and were not yet told; None where nobody asks.
+    landed: Option<Vec<u32>>,
 }
 
 impl Station {
@@ -92,6 +94,7 @@ impl Station {
             random: Random::new(parts.seed),
             busy_since_ns: 0,
             counters: DeviceCounters::default(),
+            landed: None,
             elevator: Elevator::new(parts.queue),
             unit,
         }
@@ -238,6 +241,11 @@ impl Station {
         if request.left > 0 {
             return;
         }
+        if let Some(landed) = &mut self.landed
+            && entry.span.direction == Direction::Write
+        {
+            landed.push(request.tag);
+        }
         if request.cached {
             self.cached_bytes -= entry.span.bytes;
             self.admit_cached(now_ns);
@@ -315,6 +323,16 @@ impl Storage for Station {
         self.slots = slots;
         self.elevator.turn_to(turned);
         self.admit(now_ns);
+    }
+
+    fn note_landings(&mut self) {
+        self.landed.get_or_insert_default();
+    }
+
+    fn landed(&mut self, tags: &mut Vec<u32>) {
+        if let Some(landed) = &mut self.landed {
+            tags.append(landed);
+        }
     }
 
     fn capacity_bytes(&self) -> u64 {

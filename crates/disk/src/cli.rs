@@ -1,0 +1,211 @@
+//! `ascard disk`: arguments -> model, data, address -> server.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ascar_arguments::{Arguments, Mistake, Word, show};
+use ascar_simulation::disk::array::Level;
+
+use crate::listening::Listening;
+use crate::model::Model;
+use crate::server::Server;
+use crate::store::Store;
+use crate::{Fault, LOG, exports, quantity, signals};
+
+/// What `ascard disk --help` prints; its lines are the options.
+pub const HELP: &str = "\
+Serve a modelled disk over the network (NBD): its requests take as long as the simulator says, in real time.
+
+Usage: ascard disk --scenario SCENARIO (--socket PATH | --listen ADDRESS) [OPTIONS]
+
+The disk is the storage of the scenario's first server: seeks, rotation, read-ahead and queue of a mechanical disk,
+channels of a flash drive. It ends on SIGTERM or Ctrl-C, with all of its cache on the medium; SIGUSR1 cuts its power:
+what was neither flushed nor written from the cache is lost, and clients have to connect again. Exit status: 0 ended
+as told; 1 its cache could not be written; 2 wrong arguments or a wrong file.
+
+Options:
+  --scenario SCENARIO  Take the disk from this scenario; a file (TOML) or a preset of the simulator.
+  --raid LEVEL         Make an array of the server group's `count` disks: 0 stripes, 1 mirrors, 5 stripes with parity.
+  --socket PATH        Listen on a Unix socket at PATH.
+  --listen ADDRESS     Listen on ADDRESS, a host and a port.
+  --exports NAMES      Offer the disk in equal parts under these names, separated by commas [default: disk].
+  --size SIZE          Make each export this large [default: the file's size or the model's, divided by their number].
+  --file FILE          Keep the data in FILE; with --size it is made where it is missing [default: in memory].
+  --check              Only check the arguments and files, and end.
+  -h, --help           Print this help.
+
+Examples:
+  ascard disk --scenario read-ahead-cliff --socket /tmp/disk.sock
+  ascard disk --scenario flash.toml --listen 127.0.0.1:10809 --exports a,b --size 4GiB --file flash.img
+  ascard disk --scenario array.toml --raid 5 --socket /tmp/disk.sock --check
+";
+
+#[derive(Debug, Default)]
+struct Options {
+    help: bool,
+    check: bool,
+    scenario: Option<PathBuf>,
+    raid: Option<Level>,
+    socket: Option<PathBuf>,
+    listen: Option<String>,
+    exports: Option<Vec<String>>,
+    size_bytes: Option<u64>,
+    file: Option<PathBuf>,
+}
+
+fn parse(words: impl Iterator<Item = OsString>) -> Result<Options, Fault> {
+    let mut parsed = Options::default();
+    let mut words = Arguments::new(HELP, words);
+    while let Some(word) = words.next_word().map_err(said)? {
+        match word {
+            Word::Option("--help") => parsed.help = true,
+            Word::Option("--check") => parsed.check = true,
+            Word::Option("--scenario") => parsed.scenario = Some(words.path().map_err(said)?),
+            Word::Option("--raid") => parsed.raid = Some(level(&words.text().map_err(said)?)?),
+            Word::Option("--socket") => parsed.socket = Some(words.path().map_err(said)?),
+            Word::Option("--listen") => parsed.listen = Some(words.text().map_err(said)?),
+            Word::Option("--exports") => {
+                parsed.exports = Some(exports::names(&words.text().map_err(said)?)?);
+            }
+            Word::Option("--size") => {
+                let text = words.text().map_err(said)?;
+                parsed.size_bytes = Some(quantity::bytes("--size", &text)?);
+            }
+            Word::Option("--file") => parsed.file = Some(words.path().map_err(said)?),
+            Word::Option(other) => return Err(said(words.unknown(other))),
+            Word::Value(other) => return Err(said(words.unknown(other))),
+        }
+    }
+    Ok(parsed)
+}
+
+fn said(mistake: Mistake) -> Fault {
+    Fault(mistake.0)
+}
+
+fn level(text: &str) -> Result<Level, Fault> {
+    match text {
+        "0" => Ok(Level::Stripes),
+        "1" => Ok(Level::Mirrors),
+        "5" => Ok(Level::Parity),
+        _ => Err(Fault(format!("--raid = {text:?}: allowed are 0, 1, 5"))),
+    }
+}
+
+/// What is to be served.
+struct Prepared {
+    model: Model,
+    listening: Listening,
+    server: Server,
+}
+
+/// Everything that can be wrong is found here, before anybody is let in.
+fn prepare(options: Options) -> Result<Option<Prepared>, Fault> {
+    let path = options.scenario.ok_or_else(|| missing("--scenario"))?;
+    let model = Model::read(&path, options.raid)?;
+    let names = options.exports.unwrap_or_else(|| vec!["disk".to_owned()]);
+    let count = names.len() as u64;
+    let capacity_bytes = model.build().capacity_bytes();
+    let wanted = match options.size_bytes {
+        Some(each) => Some(whole(each, count, capacity_bytes)?),
+        None => None,
+    };
+    if options.socket.is_some() == options.listen.is_some() {
+        return Err(Fault(
+            "--socket, --listen: give one of them: see `ascard disk --help`".to_owned(),
+        ));
+    }
+    if options.check {
+        return Ok(None);
+    }
+    let (store, whole_bytes) = match &options.file {
+        Some(file) => Store::in_file(file, wanted)?,
+        None => {
+            let size = wanted.unwrap_or(capacity_bytes / count * count);
+            (Store::in_memory(size)?, size)
+        }
+    };
+    let size_bytes = whole_bytes / count;
+    whole(size_bytes, count, capacity_bytes)?;
+    let listening = match (&options.socket, &options.listen) {
+        (Some(path), _) => Listening::at_path(path)?,
+        (None, Some(text)) => Listening::at_address(text)?,
+        (None, None) => return Err(missing("--socket")),
+    };
+    let offered = exports::describe(&model, &names, size_bytes);
+    Ok(Some(Prepared {
+        server: Server::new(offered, size_bytes, store),
+        model,
+        listening,
+    }))
+}
+
+fn missing(option: &str) -> Fault {
+    Fault(format!("{option}: is missing: see `ascard disk --help`"))
+}
+
+/// The size of all exports together, which the model's disk has room for.
+fn whole(each: u64, count: u64, capacity_bytes: u64) -> Result<u64, Fault> {
+    let whole = each.checked_mul(count).filter(|it| *it <= capacity_bytes);
+    match whole {
+        Some(whole) if each > 0 => Ok(whole),
+        _ => Err(Fault(format!(
+            "--size: {count} x {each} bytes; the model's disk has {capacity_bytes}"
+        ))),
+    }
+}
+
+/// Runs the subcommand. Exit status: 0 ended as told, 1 the cache could not be written, 2 bad arguments or files.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let say = |fault: &Fault, status: u8| {
+        LOG.line(fault);
+        ExitCode::from(status)
+    };
+    let options = match parse(arguments) {
+        Ok(options) => options,
+        Err(fault) => return say(&fault, 2),
+    };
+    if options.help {
+        return match show(HELP) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(mistake) => say(&said(mistake), 1),
+        };
+    }
+    // Before any thread is started, and before clients can find the socket.
+    signals::hold();
+    let prepared = match prepare(options) {
+        Ok(Some(prepared)) => prepared,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(fault) => return say(&fault, 2),
+    };
+    raise_open_files();
+    if let Err(error) = ascar_privileges::reduce(&ascar_privileges::DISK) {
+        return say(&Fault(format!("cannot give up rights: {error}")), 1);
+    }
+    let Prepared {
+        model,
+        listening,
+        server,
+    } = prepared;
+    match Arc::new(server).run(model, listening) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => say(&fault, 1),
+    }
+}
+
+/// Each client is an open file: as many as this user may have.
+fn raise_open_files() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: both calls take a structure that lives through them. What is refused leaves the limit as it is.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `ascard disk`: a disk that is modelled, and that works in real time. Clients reach it as a network block device (NBD).
+//!
+//! In flow order: [`cli`] reads the arguments, [`model`] a scenario, whose first server's storage is the disk, and
+//! [`exports`] divides it. [`listening`] accepts connections; [`connection`] negotiates, reads requests and hands them to
+//! the [`drive`], the one thread that owns the model and answers when the model does. [`replies`] then moves the data
+//! between the connection and the [`store`]. What only lies in the disk's write cache is kept in the store beside the
+//! medium ([`held`]); [`medium`] writes it there when the model's disk does, and answers flushes.
+//!
+//! A power cut ([`server`]) takes what is only in the cache, and what is under way; nothing that was flushed.
+
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+pub mod cli;
+mod connection;
+mod drive;
+mod exports;
+mod held;
+mod lease;
+mod listening;
+mod medium;
+mod model;
+mod presets;
+mod quantity;
+mod replies;
+mod server;
+mod signals;
+mod socket;
+mod store;
+
+use std::fmt;
+
+use ascar_log::Log;
+
+const LOG: Log = Log::of("ascard disk");
+
+/// What is wrong, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault(pub(crate) String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What a lock protects, also where a thread has panicked: each change of it is whole.
+pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,173 @@
+//! What a connection is told, by a thread of its own: it moves the data of reads, and of writes that never were in the
+//! cache.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use ascar_nbd::{Chunk, Command, ErrorCode, Request, SimpleReply};
+
+use crate::LOG;
+use crate::lease::Lease;
+use crate::socket::{Half, Socket};
+use crate::store::{Change, Store};
+
+/// So much of a read is in memory at a time.
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// The right of a request to one answer.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    /// The request.
+    pub(crate) request: Request,
+    /// Where the answer goes.
+    pub(crate) answers: Sender<Answer>,
+    /// One of the requests that a connection may have under way.
+    pub(crate) room: Lease,
+}
+
+/// An answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    request: Request,
+    said: Said,
+    _room: Lease,
+}
+
+/// What is said.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// The data there, where the request is for data.
+    Data {
+        /// Where, on the disk.
+        position: u64,
+        /// How much.
+        count: u32,
+    },
+    /// It is done, once this is on the medium.
+    Written {
+        /// What came after what.
+        number: u64,
+        /// The write.
+        change: Arc<Change>,
+    },
+    /// It is done.
+    Done,
+    /// It is not, and why.
+    Refused(ErrorCode),
+}
+
+impl Ticket {
+    /// Gives the answer. A connection that is gone needs none.
+    pub(crate) fn answer(self, said: Said) {
+        let _ = self.answers.send(Answer {
+            request: self.request,
+            said,
+            _room: self.room,
+        });
+    }
+}
+
+/// The side of a connection that writes.
+#[derive(Debug)]
+pub(crate) struct Replies<'a> {
+    /// The connection.
+    pub(crate) socket: &'a Socket,
+    /// The data.
+    pub(crate) store: &'a Store,
+    /// Whether replies to reads are structured.
+    pub(crate) structured: bool,
+}
+
+impl Replies<'_> {
+    /// Answers until no request is under way and none can come. What a client that is gone has written is still
+    /// written.
+    pub(crate) fn run(&self, answers: Receiver<Answer>) {
+        let mut buffer = Vec::new();
+        let mut is_gone = false;
+        for answer in answers {
+            let refusal = match &answer.said {
+                Said::Refused(code) => Some(*code),
+                Said::Written { number, change } => self.written(*number, change),
+                Said::Data { .. } | Said::Done => None,
+            };
+            if is_gone {
+                continue;
+            }
+            let told = match &answer.said {
+                Said::Data { position, count } if answer.request.command == Command::Read => {
+                    self.tell_data(&answer.request, *position, *count, &mut buffer)
+                }
+                _ => self.tell(&answer.request, refusal),
+            };
+            if told.is_err() {
+                is_gone = true;
+                self.socket.close(Half::Both);
+            }
+        }
+    }
+
+    fn written(&self, number: u64, change: &Change) -> Option<ErrorCode> {
+        let put = self.store.put(number, change).and_then(|()| {
+            if change.fua {
+                self.store.sync()?;
+                self.store.powered_since(change.cuts)?;
+            }
+            Ok(())
+        });
+        put.err().map(|error| {
+            LOG.line(format_args!("a write fails: {error}"));
+            match error.raw_os_error() {
+                Some(libc::ENOSPC) => ErrorCode::NoSpace,
+                _ => ErrorCode::InputOutput,
+            }
+        })
+    }
+
+    fn tell(&self, request: &Request, refusal: Option<ErrorCode>) -> io::Result<()> {
+        match refusal {
+            Some(code) if self.structured && request.command == Command::Read => self
+                .socket
+                .write_all(&Chunk::refusal(request.cookie, code, "")),
+            None if self.structured && request.command == Command::Read => {
+                self.socket.write_all(&Chunk::none(request.cookie))
+            }
+            _ => self
+                .socket
+                .write_all(&SimpleReply::new(request.cookie, refusal).encode()),
+        }
+    }
+
+    /// Header and data, piece by piece. An error in a later piece can only be told by ending the connection.
+    fn tell_data(
+        &self,
+        request: &Request,
+        position: u64,
+        count: u32,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        buffer.clear();
+        if self.structured {
+            buffer.extend_from_slice(&Chunk::data(request));
+        } else {
+            buffer.extend_from_slice(&SimpleReply::new(request.cookie, None).encode());
+        }
+        let (mut at, end) = (position, position + u64::from(count));
+        while at < end {
+            let begin = buffer.len();
+            let next = end.min(at + PIECE_BYTES);
+            buffer.resize(begin + (next - at) as usize, 0);
+            if let Err(error) = self.store.read(at, &mut buffer[begin..]) {
+                LOG.line(format_args!("a read fails: {error}"));
+                if at == position {
+                    return self.tell(request, Some(ErrorCode::InputOutput));
+                }
+                return Err(error);
+            }
+            self.socket.write_all(buffer)?;
+            buffer.clear();
+            at = next;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! SIGTERM and SIGUSR1, taken one at a time by the thread that waits for them: no handler, no race.
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// SIGTERM, SIGINT, SIGHUP: an orderly end.
+    End,
+    /// SIGUSR1: power is cut, and comes back.
+    PowerCut,
+}
+
+fn set() -> libc::sigset_t {
+    // SAFETY: all-zero bytes are a valid set, and the calls only write to it.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1] {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}
+
+/// Holds signals back from this thread and all that it starts from now on.
+pub(crate) fn hold() {
+    let set = set();
+    // SAFETY: the set is valid; the old mask is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Waits for a signal.
+pub(crate) fn wait() -> Signal {
+    let set = set();
+    loop {
+        // SAFETY: the set is valid; no information on the signal is asked for.
+        match unsafe { libc::sigwaitinfo(&raw const set, std::ptr::null_mut()) } {
+            libc::SIGUSR1 => return Signal::PowerCut,
+            signal if signal > 0 => return Signal::End,
+            // Interrupted by another one.
+            _ => {}
+        }
+    }
+}

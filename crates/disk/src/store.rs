@@ -1,0 +1,414 @@
+//! The data: the medium, a file or memory, and beside it what lies in the disk's cache.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::held::Cache;
+use crate::lease::Lease;
+use crate::{Fault, locked};
+
+/// Zeroes are written so many at a time, where no hole can be made.
+static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
+
+/// What a write brings.
+#[derive(Debug)]
+pub(crate) enum Data {
+    /// Bytes, with their share of the server's memory.
+    Bytes {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Given back with them.
+        _share: Lease,
+    },
+    /// Zeroes.
+    Zeroes {
+        /// How many.
+        count: u64,
+        /// Whether a hole may stand for them.
+        may_be_hole: bool,
+    },
+}
+
+/// A write.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// Where, on the disk.
+    pub(crate) position: u64,
+    /// What.
+    pub(crate) data: Data,
+    /// How often power had been cut before it came.
+    pub(crate) cuts: u64,
+    /// It is answered only when it is on the medium.
+    pub(crate) fua: bool,
+}
+
+impl Change {
+    /// From where to where.
+    pub(crate) fn range(&self) -> Range<u64> {
+        let count = match &self.data {
+            Data::Bytes { bytes, .. } => bytes.len() as u64,
+            Data::Zeroes { count, .. } => *count,
+        };
+        self.position..self.position + count
+    }
+}
+
+/// What is protected by one lock.
+#[derive(Debug, Default)]
+struct Volatile {
+    cache: Cache,
+    cuts: u64,
+}
+
+/// The medium and the cache.
+#[derive(Debug)]
+pub(crate) struct Store {
+    medium: File,
+    in_memory: bool,
+    volatile: Mutex<Volatile>,
+    /// Held while the medium is written, so that what is older never overwrites what is newer.
+    writing: Mutex<()>,
+}
+
+impl Store {
+    /// A medium in memory, which takes what is written of it.
+    ///
+    /// # Errors
+    /// When the kernel gives none of this size.
+    pub(crate) fn in_memory(size_bytes: u64) -> Result<Self, Fault> {
+        let made = anonymous().and_then(|file| file.set_len(size_bytes).map(|()| file));
+        let medium =
+            made.map_err(|error| Fault(format!("--size: memory of {size_bytes} bytes: {error}")))?;
+        Ok(Self::of(medium, true))
+    }
+
+    /// A medium in a file. Without a size, the file must be there; with one, it is made where it is missing.
+    ///
+    /// # Errors
+    /// A file that cannot be used, has another size, or is used by another disk.
+    pub(crate) fn in_file(path: &Path, size_bytes: Option<u64>) -> Result<(Self, u64), Fault> {
+        let wrong =
+            |what: &dyn std::fmt::Display| Fault(format!("--file {}: {what}", path.display()));
+        let mut options = File::options();
+        options.read(true).write(true).create(size_bytes.is_some());
+        let medium = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if size_bytes.is_none() => {
+                wrong(&"there is none; give --size to make it")
+            }
+            _ => wrong(&error),
+        })?;
+        let metadata = medium.metadata().map_err(|error| wrong(&error))?;
+        if !metadata.is_file() {
+            return Err(wrong(&"is not a file"));
+        }
+        // SAFETY: the descriptor is open, and the call takes integers.
+        if unsafe { libc::flock(medium.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
+            return Err(wrong(&"is used by another disk"));
+        }
+        let found = metadata.len();
+        let size = match size_bytes {
+            Some(wanted) if found == 0 => {
+                let made = medium.set_len(wanted).and_then(|()| lasts(&medium, path));
+                made.map_err(|error| wrong(&error))?;
+                wanted
+            }
+            Some(wanted) if wanted != found => {
+                return Err(wrong(&format_args!(
+                    "has {found} bytes, and all exports together have {wanted}; leave out --size to use it as it is"
+                )));
+            }
+            _ if found == 0 => return Err(wrong(&"is empty; give --size")),
+            _ => found,
+        };
+        Ok((Self::of(medium, false), size))
+    }
+
+    fn of(medium: File, in_memory: bool) -> Self {
+        Self {
+            medium,
+            in_memory,
+            volatile: Mutex::default(),
+            writing: Mutex::default(),
+        }
+    }
+
+    /// How often power has been cut.
+    pub(crate) fn cuts(&self) -> u64 {
+        locked(&self.volatile).cuts
+    }
+
+    /// Reads what was written last, wherever it lies.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub(crate) fn read(&self, position: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let range = position..position + buffer.len() as u64;
+        // Before the medium is read: what leaves the cache meanwhile is on the medium then.
+        let held = locked(&self.volatile).cache.touching(&range);
+        self.medium.read_exact_at(buffer, position)?;
+        for write in held {
+            write.lay_over(position, buffer);
+        }
+        Ok(())
+    }
+
+    /// Takes a write into the cache, to be acknowledged. Numbers tell what came after what. False where power has been
+    /// cut since it came.
+    pub(crate) fn hold(&self, number: u64, change: Arc<Change>) -> bool {
+        let mut volatile = locked(&self.volatile);
+        let is_powered = change.cuts == volatile.cuts;
+        if is_powered {
+            volatile.cache.hold(number, change);
+        }
+        is_powered
+    }
+
+    /// Puts a write that lies in the cache on the medium. One that power took is none.
+    ///
+    /// # Errors
+    /// The medium's; the write stays in the cache.
+    pub(crate) fn land(&self, number: u64) -> io::Result<()> {
+        let _writing = locked(&self.writing);
+        let Some(held) = locked(&self.volatile).cache.get(number) else {
+            return Ok(());
+        };
+        for part in &held.parts {
+            self.write(&held.change, part)?;
+        }
+        let range = held.change.range();
+        locked(&self.volatile).cache.landed(number, &range);
+        Ok(())
+    }
+
+    /// Puts a write on the medium that never lay in the cache.
+    ///
+    /// # Errors
+    /// The medium's, and that power has been cut since the write came.
+    pub(crate) fn put(&self, number: u64, change: &Change) -> io::Result<()> {
+        let _writing = locked(&self.writing);
+        self.powered_since(change.cuts)?;
+        let range = change.range();
+        self.write(change, &range)?;
+        locked(&self.volatile).cache.landed(number, &range);
+        Ok(())
+    }
+
+    /// Whether power has stayed on since it had been cut so often.
+    ///
+    /// # Errors
+    /// Where it has not.
+    pub(crate) fn powered_since(&self, cuts: u64) -> io::Result<()> {
+        if self.cuts() == cuts {
+            return Ok(());
+        }
+        Err(io::Error::other("power has been cut"))
+    }
+
+    fn write(&self, change: &Change, part: &Range<u64>) -> io::Result<()> {
+        match &change.data {
+            Data::Bytes { bytes, .. } => {
+                let from = (part.start - change.position) as usize;
+                let to = (part.end - change.position) as usize;
+                self.medium.write_all_at(&bytes[from..to], part.start)
+            }
+            Data::Zeroes { may_be_hole, .. } => {
+                if *may_be_hole && self.punch(part).is_ok() {
+                    return Ok(());
+                }
+                let mut at = part.start;
+                while at < part.end {
+                    let count = (part.end - at).min(ZEROES.len() as u64);
+                    self.medium.write_all_at(&ZEROES[..count as usize], at)?;
+                    at += count;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives back the room of data that nobody needs. It is none of the errors that this cannot be done.
+    pub(crate) fn trim(&self, range: &Range<u64>) {
+        let _writing = locked(&self.writing);
+        let _ = self.punch(range);
+    }
+
+    fn punch(&self, range: &Range<u64>) -> io::Result<()> {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (offset, length) = (range.start as i64, (range.end - range.start) as i64);
+        // SAFETY: the descriptor is open, and the call takes integers.
+        if unsafe { libc::fallocate(self.medium.as_raw_fd(), mode, offset, length) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// What is on the medium outlasts this machine.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        if self.in_memory {
+            return Ok(());
+        }
+        self.medium.sync_data()
+    }
+
+    /// Power is cut: the cache is lost.
+    pub(crate) fn cut(&self) {
+        let _writing = locked(&self.writing);
+        let mut volatile = locked(&self.volatile);
+        volatile.cuts += 1;
+        volatile.cache.clear();
+    }
+
+    /// An orderly end: all of the cache goes to the medium.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub(crate) fn settle(&self) -> io::Result<()> {
+        let numbers = locked(&self.volatile).cache.numbers();
+        for number in numbers {
+            self.land(number)?;
+        }
+        self.sync()
+    }
+}
+
+/// A new file, with its size and its name, outlasts this machine.
+fn lasts(file: &File, path: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A file that has no name and lies in memory.
+fn anonymous() -> io::Result<File> {
+    // SAFETY: the name ends with a zero; the descriptor that comes back is nobody else's.
+    unsafe {
+        let descriptor = libc::memfd_create(c"ascard-disk".as_ptr(), libc::MFD_CLOEXEC);
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(File::from_raw_fd(descriptor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::Amount;
+
+    fn change(position: u64, bytes: &[u8], cuts: u64) -> Arc<Change> {
+        let amount = Amount::new(1 << 20);
+        Arc::new(Change {
+            position,
+            data: Data::Bytes {
+                bytes: bytes.to_vec(),
+                _share: amount.take(bytes.len() as u64),
+            },
+            cuts,
+            fua: false,
+        })
+    }
+
+    fn read(store: &Store, position: u64, count: usize) -> Vec<u8> {
+        let mut buffer = vec![0xff; count];
+        store.read(position, &mut buffer).unwrap();
+        buffer
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written_last_wherever_it_lies() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        store.put(1, &change(0, b"aaaaaaaa", 0)).unwrap();
+        store.hold(2, change(2, b"bbbb", 0));
+        store.hold(3, change(4, b"cccc", 0));
+        assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
+        // The later one reaches the medium first, and is not written over.
+        store.land(3).unwrap();
+        assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
+        store.land(2).unwrap();
+        assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
+        store.cut();
+        assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
+    }
+
+    #[test]
+    fn a_power_cut_takes_the_cache_and_what_comes_too_late() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        store.put(1, &change(0, b"old", 0)).unwrap();
+        store.hold(2, change(0, b"new", 0));
+        store.cut();
+        assert_eq!(read(&store, 0, 3), b"old");
+        store.land(2).unwrap();
+        store.put(3, &change(0, b"new", 0)).unwrap_err();
+        assert!(!store.hold(4, change(0, b"new", 0)));
+        assert_eq!(read(&store, 0, 3), b"old");
+        assert!(store.hold(5, change(0, b"new", 1)));
+        store.settle().unwrap();
+        store.cut();
+        assert_eq!(read(&store, 0, 3), b"new");
+    }
+
+    #[test]
+    fn zeroes_are_written_with_and_without_holes() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        for may_be_hole in [true, false] {
+            store.put(1, &change(0, &[7; 200_000], 0)).unwrap();
+            let zeroes = Change {
+                position: 10,
+                data: Data::Zeroes {
+                    count: 150_000,
+                    may_be_hole,
+                },
+                cuts: 0,
+                fua: false,
+            };
+            store.hold(2, Arc::new(zeroes));
+            for _ in 0..2 {
+                let found = read(&store, 0, 200_000);
+                let is_zero = |at: usize| (10..150_010).contains(&at);
+                assert!((0..200_000).all(|at| (found[at] == 0) == is_zero(at)));
+                store.land(2).unwrap();
+            }
+        }
+        store.trim(&(0..4096));
+        assert_eq!(read(&store, 0, 1), b"\0");
+    }
+
+    #[test]
+    fn a_file_has_the_size_that_was_asked_for() {
+        let folder = std::env::temp_dir().join(format!("ascar-disk-store-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("disk");
+        assert!(
+            Store::in_file(&path, None)
+                .unwrap_err()
+                .0
+                .contains("--size")
+        );
+        let (store, size) = Store::in_file(&path, Some(8192)).unwrap();
+        assert_eq!(size, 8192);
+        assert!(
+            Store::in_file(&path, None)
+                .unwrap_err()
+                .0
+                .contains("another disk")
+        );
+        drop(store);
+        assert_eq!(Store::in_file(&path, None).unwrap().1, 8192);
+        assert!(
+            Store::in_file(&path, Some(4096))
+                .unwrap_err()
+                .0
+                .contains("8192")
+        );
+        assert!(Store::in_file(&folder, None).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

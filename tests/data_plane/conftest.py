@@ -1,0 +1,43 @@
+"""Disks that serve over NBD, for tests."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+
+from modelled_disk import ModelledDisk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(scope="session")
+def disk_binary(ascard: Path) -> Path:
+    """The node binary, where disks are among its roles."""
+    done = subprocess.run([ascard, "disk", "--help"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(done.stderr.strip())
+    return ascard
+
+
+@pytest.fixture
+def folder(in_memory: Path | None) -> Iterator[Path]:
+    """A folder whose path is short enough for sockets."""
+    with TemporaryDirectory(prefix="ascar-disk-", dir=in_memory) as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def disk(disk_binary: Path, folder: Path) -> Iterator[Callable[..., ModelledDisk]]:
+    """Start a disk, which ends with the test."""
+    with ExitStack() as started:
+
+        def start(scenario: str | Path, *words: str | Path) -> ModelledDisk:
+            return started.enter_context(ModelledDisk(disk_binary, folder, scenario, *words))
+
+        yield start
