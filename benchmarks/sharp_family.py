@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SHARE = objective_of("maximize throughput_share - 3 * throughput_loss")
 """The mean over scenarios, in which a loss counts four times what a gain does."""
 BOUNDS = bounds_of(["group_share_min >= 0.5"])
-RUNS, TUNING_RUNS = 24_000, 5_000
+RUNS, TUNING_RUNS = 60_000, 5_000
 """Simulated runs that the search for rules may take, and the tuning of each controller."""
 SEEDS = 4
 WINDOWS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0)

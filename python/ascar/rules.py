@@ -76,7 +76,7 @@ class Observed:
     def merged(cls, several: Sequence[Observed]) -> Observed:
         """What was observed in several places or runs, as one."""
         uses = sum(one.used_times for one in several)
-        axes = zip(*((mean * one.used_times for mean in one.means) for one in several), strict=True)
+        axes = zip(*([mean * one.used_times for mean in one.means] for one in several), strict=True)
         return cls(uses, tuple(sum(axis) // max(uses, 1) for axis in axes))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ascar.errors import InputError
-from ascar.rules import INDICATORS, INFINITY, Action, RuleSet
+from ascar.rules import INDICATORS, INFINITY, Action, Observed, RuleSet
 from ascar.sharp import (
     About,
     Journal,
@@ -115,6 +115,12 @@ def test_a_search_finds_a_rule_for_writers_and_one_for_readers(tmp_path):
     assert of_writers
     assert of_readers
     assert {rule.action for rule in of_writers} != {rule.action for rule in of_readers}
+
+
+def test_what_was_observed_in_several_places_is_weighed_by_its_uses():
+    several = [Observed(1, (10, 100, 700)), Observed(3, (50, 20, 100)), Observed(0, (9, 9, 900))]
+    assert Observed.merged(several) == Observed(4, (40, 40, 250))
+    assert Observed.merged([Observed(0, (0, 0, 0))]) == Observed(0, (0, 0, 0))
 
 
 def told_apart(write_window, read_window):

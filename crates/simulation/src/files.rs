@@ -223,8 +223,12 @@ impl Files {
             size_mean: set.size_mib * (KIB * KIB) as f64,
             size_gamma: set.size_gamma,
         };
+        let grown = set
+            .prealloc_size_mib
+            .map_or(1.0, |size_mib| size_mib / set.size_mib);
         for entry in 0..set.entries {
             let file = self.files.len() as u32;
+            let size = made.draw_size(random);
             let lock_base = if set.shared && locks_a_file > 0 {
                 self.locks += locks_a_file;
                 self.locks - locks_a_file
@@ -232,7 +236,11 @@ impl Files {
                 crate::lists::NONE
             };
             self.files.push(File {
-                size: made.draw_size(random),
+                size: if entry < preallocated {
+                    (size as f64 * grown) as u64
+                } else {
+                    size
+                },
                 object_base: self.objects.len() as u32,
                 first_server: file % self.stripes.servers,
                 lock_base,
@@ -416,6 +424,7 @@ mod tests {
             size_mib: 50.0,
             size_gamma: 1.5,
             prealloc_percent: 50.0,
+            prealloc_size_mib: None,
             shared: false,
         };
         for number in 0..sets {

@@ -36,6 +36,10 @@ section! {
         /// Share of the files that exist at the start, in percent.
         #[serde(default = "all_percent")]
         pub prealloc_percent: f64,
+        /// Mean size of the files that exist at the start, where files grow while the workload runs; without it
+        /// `size_mib`.
+        #[serde(default)]
+        pub prealloc_size_mib: Option<f64>,
         /// Whether all clients work on this one set; otherwise each has its own.
         #[serde(default)]
         pub shared: bool,

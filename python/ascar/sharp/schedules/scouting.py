@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ascar.rules import INDICATORS, Action
 from ascar.sharp.schedules.action_model import Actions
-from ascar.sharp.schedules.splitting import split
+from ascar.sharp.schedules.splitting import split_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,26 +62,37 @@ class Scout:
     def cut(self, best: Judged) -> Cut | None:
         """The most promising split of the hottest rule that can still be split; None: there is none."""
         for at in _by_heat(best.observed):
-            cuts = {axis: cut for axis in self.axes if (cut := self._halves(best, at, axis)) is not None}
+            places = [place for axis in self.axes for place in self._places(best, at, axis)]
+            cuts = {place: split_at(best.rules, at, *place) for place in places}
             if cuts:
                 promises = self._promises(best, at, cuts)
-                axis = max(cuts, key=lambda one: (sum(promises[one]), -one))
-                self._spent.add((best.rules.rules[at].region, axis))
-                first, second = promises[axis]
-                return Cut(cuts[axis], (at, at + 1) if first >= second else (at + 1, at))
+                chosen = max(cuts, key=lambda one: (sum(promises[one]), -places.index(one)))
+                # Where several places an axis are probed, the best is as good as splits of this rule get.
+                tried = self.axes if self.far else (chosen[0],)
+                self._spent |= {(best.rules.rules[at].region, axis) for axis in tried}
+                first, second = promises[chosen]
+                return Cut(cuts[chosen], (at, at + 1) if first >= second else (at + 1, at))
         return None
 
-    def _halves(self, best: Judged, at: int, axis: int) -> RuleSet | None:
-        """The rules with one in two; None where it was tried, or nothing was observed inside."""
+    def _places(self, best: Judged, at: int, axis: int) -> list[tuple[int, int]]:
+        """Where a rule can be split along an indicator: the indicator, and its value.
+
+        At the observed mean (algorithm 1), unless that was tried or nothing was observed inside; where kinds
+        of stream are told apart also at half and at twice as much, since the mean of several scenarios is
+        that of the busiest.
+        """
         rule = best.observed.rules[at]
         whole = rule.region[axis]
         if (rule.region, axis) in self._spent or rule.observed is None:
-            return None
-        inside = whole.lo < rule.observed.means[axis] < whole.hi
-        return split(best.observed, at, (axis,)).bare() if inside else None
+            return []
+        mean = rule.observed.means[axis]
+        values = (mean, mean // 2, 2 * mean) if self.far else (mean,)
+        return [(axis, value) for value in values if whole.lo < value < whole.hi]
 
-    def _promises(self, best: Judged, at: int, cuts: dict[int, RuleSet]) -> dict[int, tuple[float, float]]:
-        """What each half along each indicator could bring."""
+    def _promises(
+        self, best: Judged, at: int, cuts: dict[tuple[int, int], RuleSet]
+    ) -> dict[tuple[int, int], tuple[float, float]]:
+        """What each half of each split could bring."""
         action = best.rules.rules[at].action
         usual = usual_window(action)
         within = (max(usual / _FACTOR, _WINDOW_MIN), min(usual * _FACTOR, _WINDOW_MAX))

@@ -35,6 +35,17 @@ def split(rule_set: RuleSet, at: int | None = None, axes: Sequence[int] = (0, 1,
     return rule_set.with_rules(at, tuple(parts))
 
 
+def split_at(rule_set: RuleSet, at: int, axis: int, value: int) -> RuleSet:
+    """Split one rule in two at a value of an indicator, which lies inside it; without statistics."""
+    rule = rule_set.rules[at]
+    whole = rule.region[axis]
+    parts = (
+        replace(rule, region=(*rule.region[:axis], half, *rule.region[axis + 1 :]))
+        for half in (Interval(whole.lo, value), Interval(value, whole.hi))
+    )
+    return rule_set.with_rules(at, tuple(parts)).bare()
+
+
 def split_in_the_middle(rule_set: RuleSet, at: int, axes: Sequence[int]) -> RuleSet:
     """Split one rule along indicators of `KINDS`, each in the middle between two kinds of stream."""
     rule = rule_set.rules[at]

@@ -55,6 +55,9 @@ fn takes_time(flowop: &Flowop) -> bool {
 fn check_fileset(key: &str, set: &FileSet) -> Checked {
     within(format!("{key}.entries"), f64::from(set.entries), (1.0, 1e7))?;
     within(format!("{key}.size_mib"), set.size_mib, (0.004, 1e8))?;
+    if let Some(size_mib) = set.prealloc_size_mib {
+        within(format!("{key}.prealloc_size_mib"), size_mib, (0.004, 1e8))?;
+    }
     within(format!("{key}.size_gamma"), set.size_gamma, (0.0, 100.0))?;
     within(
         format!("{key}.prealloc_percent"),
