@@ -291,12 +291,23 @@ def test_rules_of_other_groups_are_named_once_and_belong_to_others(mixed, tmp_pa
 
 
 def test_a_loss_is_what_is_missing_and_nothing_where_there_is_a_gain():
-    less = shares_of(Rates((30.0, 50.0), (30.0, 50.0)), Rates((60.0, 40.0), (60.0, 40.0)))
+    none = (0.0, 0.0)
+    less = shares_of(Rates((30.0, 50.0), (30.0, 50.0), none), Rates((60.0, 40.0), (60.0, 40.0), none))
     assert less["throughput_share"] == pytest.approx(0.8)
     assert less["throughput_loss"] == pytest.approx(0.2)
     assert less["group_share_min"] == pytest.approx(0.5)
-    more = shares_of(Rates((120.0,), (120.0,)), Rates((100.0,), (100.0,)))
+    more = shares_of(Rates((120.0,), (120.0,), (0.0,)), Rates((100.0,), (100.0,), (0.0,)))
     assert (more["throughput_share"], more["throughput_loss"]) == (pytest.approx(1.2), 0)
     assert combined([less, more])["throughput_loss"] == pytest.approx(0.1)
-    nothing = shares_of(Rates((0.0,), (0.0,)), Rates((0.0,), (0.0,)))
+    nothing = shares_of(Rates((0.0,), (0.0,), (0.0,)), Rates((0.0,), (0.0,), (0.0,)))
     assert nothing["throughput_loss"] == 0
+
+
+def test_operations_on_metadata_count_only_where_no_data_moves():
+    reference = Rates((100.0,), (100.0, 0.0), (5_000.0, 4_000.0))
+    starved = shares_of(Rates((100.0,), (0.0, 0.0), (9_000.0, 4_000.0)), reference)
+    assert (starved["client_share_min"], starved["throughput_share"]) == (0, 0)
+    slower = shares_of(Rates((100.0,), (100.0, 0.0), (5_000.0, 2_000.0)), reference)
+    assert (slower["client_share_min"], slower["throughput_share"]) == (pytest.approx(0.5), 1)
+    alone = shares_of(Rates((1.0,), (0.0,), (3_000.0,)), Rates((1.0,), (0.0,), (2_000.0,)))
+    assert (alone["client_share_min"], alone["throughput_share"]) == (pytest.approx(1.5),) * 2

@@ -6,16 +6,14 @@ const ENDS: usize = 16;
 /// Where the latest requests of a stream ended. Sixteen streams of requests can be told apart, each in sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequences {
+    /// File and offset, the oldest first. Nothing begins at (0, 0): a request that goes on does so behind a byte.
     ends: [(u32, u64); ENDS],
-    oldest: usize,
 }
 
 impl Default for Sequences {
     fn default() -> Self {
         Self {
-            // Nothing begins there: a request has a byte at least, so none ends at zero.
             ends: [(0, 0); ENDS],
-            oldest: 0,
         }
     }
 }
@@ -24,18 +22,11 @@ impl Sequences {
     /// A request of so many bytes of a file (or of a device: any one number) is sent; whether it goes on where one of
     /// the latest ended.
     pub fn on_send(&mut self, file: u32, offset_bytes: u64, bytes: u32) -> bool {
-        let end = (file, offset_bytes.saturating_add(u64::from(bytes)));
         let begins = (file, offset_bytes);
-        match self.ends.iter().position(|known| *known == begins) {
-            Some(at) if offset_bytes > 0 => {
-                self.ends[at] = end;
-                true
-            }
-            _ => {
-                self.ends[self.oldest] = end;
-                self.oldest = (self.oldest + 1) % ENDS;
-                false
-            }
-        }
+        let known = self.ends.iter().position(|end| *end == begins);
+        let known = known.filter(|_| offset_bytes > 0);
+        self.ends[known.unwrap_or(0)..].rotate_left(1);
+        self.ends[ENDS - 1] = (file, offset_bytes.saturating_add(u64::from(bytes)));
+        known.is_some()
     }
 }

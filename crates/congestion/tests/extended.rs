@@ -457,6 +457,15 @@ fn sixteen_files_read_in_sequence_are_told_from_random_reads() {
         assert!(told.count() <= 16, "turn {turn}");
     }
     assert!(!sequences.on_send(3, 7_777, MIB));
+    // Random requests between those in sequence drive out what is older than these.
+    let mut sequences = Sequences::default();
+    for turn in 0..100_u64 {
+        let follows = sequences.on_send(1, turn * u64::from(MIB), MIB);
+        assert_eq!(follows, turn > 0, "turn {turn}");
+        for other in 0..14 {
+            assert!(!sequences.on_send(2, (turn * 14 + other) * 2 * u64::from(MIB) + 7, MIB));
+        }
+    }
     // Back at the start, and at the end of all numbers.
     assert!(!sequences.on_send(5, 0, MIB));
     assert!(!sequences.on_send(5, u64::MAX - 1, MIB));

@@ -133,8 +133,8 @@ pub struct Outcome {
     pub stdev_pooled_mb_per_s: f64,
     /// Standard deviation over ticks of the total.
     pub stdev_total_mb_per_s: f64,
-    /// Jain's fairness index of the clients' mean throughputs; of their rates of metadata operations where no file data
-    /// moves.
+    /// Jain's fairness index of the clients' mean throughputs; of their rates of metadata operations where no thread has
+    /// to do with file data.
     pub jain_index: f64,
     /// Response time of all requests to storage servers: from being asked for to the reply, with the wait for window
     /// and pace.

@@ -36,11 +36,8 @@ def group_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
 
 
 def client_rates(outcome: ClusterOutcome) -> tuple[float, ...]:
-    """What each client gets: MB/s of file data, or operations on metadata a second where it moves none."""
-    means = (sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s)
-    return tuple(
-        mean or metadata for mean, metadata in zip(means, outcome.clients_metadata_per_s, strict=True)
-    )
+    """The mean throughput of each client, in MB/s."""
+    return tuple(sum(series) / max(len(series), 1) for series in outcome.clients_mb_per_s)
 
 
 class Rates(NamedTuple):
@@ -48,25 +45,37 @@ class Rates(NamedTuple):
 
     Attributes:
         groups: to each group of threads.
-        clients: to each client.
+        clients: to each client, in MB/s.
+        metadata: to each client, in operations on metadata a second.
     """
 
     groups: tuple[float, ...]
     clients: tuple[float, ...]
+    metadata: tuple[float, ...]
 
 
 def rates_of(outcome: ClusterOutcome) -> Rates:
     """The rates of a run."""
-    return Rates(group_rates(outcome), client_rates(outcome))
+    return Rates(group_rates(outcome), client_rates(outcome), outcome.clients_metadata_per_s)
 
 
 def shares_of(rates: Rates, reference: Rates) -> dict[str, float]:
-    """A run as a share of another of the same scenario: the worst group, the worst client, the whole."""
-    total = sum(reference.clients)
-    share = sum(rates.clients) / total if total > 0 else 1.0
+    """A run as a share of another of the same scenario: the worst group, the worst client, the whole.
+
+    Of a client that moves no file data in the reference its operations on metadata count, and of the whole
+    where no client does.
+    """
+    clients = (
+        (rates.clients[at], data) if data > 0 else (rates.metadata[at], reference.metadata[at])
+        for at, data in enumerate(reference.clients)
+    )
+    own, other = zip(*clients, strict=True)
+    moves_data = any(reference.clients)
+    total = sum(reference.clients if moves_data else reference.metadata)
+    share = sum(rates.clients if moves_data else rates.metadata) / total if total > 0 else 1.0
     return {
         "group_share_min": least_share(rates.groups, reference.groups),
-        "client_share_min": least_share(rates.clients, reference.clients),
+        "client_share_min": least_share(own, other),
         "throughput_share": share,
         "throughput_loss": max(0.0, 1.0 - share),
     }

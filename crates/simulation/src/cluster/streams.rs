@@ -109,12 +109,13 @@ impl Cluster {
         let now_us = self.now_us();
         self.note_request(index);
         let request = &mut self.requests[index];
+        let is_first = request.sent_ns == 0;
         request.sent_ns = self.now;
         request.place = Place::Server;
         let server = &self.servers[request.server as usize];
         let stream = &mut self.streams[request.stream as usize];
         stream.controller.on_send(now_us, request.length);
-        if let Some(sequences) = &mut stream.sequences {
+        if is_first && let Some(sequences) = &mut stream.sequences {
             request.sequential = sequences.on_send(request.object, request.offset, request.length);
         }
         self.counters.sent(self.now);

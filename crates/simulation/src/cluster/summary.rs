@@ -258,6 +258,7 @@ impl Cluster {
             .map(|tick| series.clients.iter().map(|client| client[tick]).sum())
             .collect();
         let means: Vec<f64> = series.clients.iter().map(|client| mean(client)).collect();
+        let moves_data = counters.groups.iter().any(|group| group.moves_data);
         let metadata_rates: Vec<f64> = self
             .clients
             .iter()
@@ -283,7 +284,7 @@ impl Cluster {
             throughput_per_client_mb_per_s: mean(&pooled),
             stdev_pooled_mb_per_s: deviation(&pooled),
             stdev_total_mb_per_s: deviation(&totals),
-            jain_index: jain(if bytes == 0 { &metadata_rates } else { &means }),
+            jain_index: jain(if moves_data { &means } else { &metadata_rates }),
             latency,
             read_latency: counters.reads.latency(),
             write_latency: counters.writes.latency(),

@@ -142,10 +142,11 @@ def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOut
     from ascar.sharp import RuleSet
     from ascar.sharp.trials.bench import merged
     from ascar.simulation import run_many, with_rule_text
+    from ascar.simulation.controlled import rules_of
 
     with showing(quiet=quiet) as listener:
         outcome = run_many([with_rule_text(scenario, rules.bare().text())], listener=listener)[0]
-    used = [RuleSet.parse(text) for text in outcome.rules if text is not None]
+    used = [RuleSet.parse(text) for text in rules_of(outcome, scenario, None)]
     return outcome, merged(used)
 
 
