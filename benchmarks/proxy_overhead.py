@@ -19,7 +19,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +76,13 @@ def nbdkit(*words: Any) -> list[Any]:
     return ["nbdkit", "-f", *words]
 
 
-def copier() -> Path:
-    """The program that only copies."""
-    words = ("--release", "--quiet", "--package", "ascar-proxy", "--example", "copier")
+@cache
+def example(name: str) -> Path:
+    """A program of `crates/proxy/examples`."""
+    words = ("--release", "--quiet", "--package", "ascar-proxy", "--example", name)
     called("cargo", "build", "--manifest-path", ROOT / "Cargo.toml", *words)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return target / "release" / "examples" / "copier"
+    return target / "release" / "examples" / name
 
 
 @contextlib.contextmanager
@@ -99,7 +100,7 @@ def between(way: str, folder: Path, server: Path) -> Iterator[tuple[Path, int | 
         )
         command: list[Any] = [find_ascard(), "proxy", "--config", config]
     elif way == "copier":
-        command = [copier(), path, server]
+        command = [example("copier"), path, server]
     else:
         command = nbdkit("-U", path, "nbd", f"socket={server}")
     with running(command, path) as process:
@@ -126,14 +127,15 @@ def processor_s(process: int | None) -> float:
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
 
-def turn(depth: int, at: int, server: list[Any], ways: tuple[str, ...]) -> dict[str, Any]:
+def turn(depth: int, at: int, delay_us: int, ways: tuple[str, ...]) -> dict[str, Any]:
     """Reads a second by each way, and microseconds of processor that what stands between takes for one."""
     found: dict[str, Any] = {}
     order = ways[at % len(ways) :] + ways[: at % len(ways)]
     with tempfile.TemporaryDirectory(prefix="ascar-") as name:
         folder = Path(name)
         path = folder / "server.sock"
-        with running(nbdkit("-U", path, *server), path):
+        memory_server = nbdkit("-U", path, "memory", "64M")
+        with running([example("slow"), path, str(delay_us)] if delay_us else memory_server, path):
             for way in order:
                 with between(way, folder, path) as (clients, process):
                     before_s = processor_s(process)
@@ -174,17 +176,16 @@ def memory() -> dict[str, Any]:
 
 def pieces() -> list[Piece]:
     """Everything that is measured."""
-    memory_server, slow = ["memory", "64M"], ["-t", "64", "--filter=delay", "memory", "64M", "rdelay=500us"]
     ways = ("direct", "ascard proxy")
     return [
         Piece("memory", memory),
         *(
-            Piece(f"depth {depth}, {at}", partial(turn, depth, at, memory_server, WAYS))
+            Piece(f"depth {depth}, {at}", partial(turn, depth, at, 0, WAYS))
             for at in range(TURNS)
             for depth in DEPTHS
         ),
         *(
-            Piece(f"0.5 ms, depth {depth}, {at}", partial(turn, depth, at, slow, ways))
+            Piece(f"0.5 ms, depth {depth}, {at}", partial(turn, depth, at, 500, ways))
             for at in range(TURNS)
             for depth in DEPTHS
         ),
