@@ -97,7 +97,9 @@ impl Config {
             |what: &dyn std::fmt::Display| Fault(format!("--config {}: {what}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
         let mut config = Self::parse(&text).map_err(|fault| wrong(&fault))?;
-        let folder = path.parent().unwrap_or(Path::new("."));
+        // Absolute, so that two processes that read it call a server the same.
+        let file = std::path::absolute(path).map_err(|error| wrong(&error))?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
         config.control = folder.join(&config.control);
         for route in &mut config.routes {
             for place in [&mut route.listen, &mut route.server] {
