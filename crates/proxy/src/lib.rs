@@ -4,7 +4,7 @@
 //!
 //! In flow order: [`config`] is the file; [`listening`] takes clients in, each a [`connection`] of two threads, after
 //! a [`negotiation`] that is passed through and watched; [`requests`] go to the server as the [`stream`] admits them,
-//! [`replies`] come back and are told to it; [`streams`] are all of them, and the [`plane`] on which rules act;
+//! [`replies`] come back and are told to it, long payloads past both by [`splicing`]; [`streams`] are all of them, and the [`plane`] on which rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`running`] is the loop;
 //! [`watching`] prints what streams show; [`cli`] starts it.
 
@@ -27,6 +27,7 @@ pub mod replies;
 pub mod requests;
 pub mod running;
 pub mod socket;
+pub mod splicing;
 pub mod stream;
 pub mod streams;
 pub mod watching;

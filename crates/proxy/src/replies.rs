@@ -8,6 +8,7 @@ use ascar_nbd::{Parsed, ReplyHeader};
 use crate::clock;
 use crate::connection::{BUFFER_BYTES, Connection, End};
 use crate::pending::{Pending, Sent};
+use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES, Splicing};
 use crate::stream::State;
 
 /// The other direction of a connection.
@@ -22,6 +23,9 @@ pub struct Replies<'a> {
     payload_left: usize,
     /// The request that is answered once that data is there.
     answered: Option<u64>,
+    splicing: Splicing,
+    /// Whether the last payload was long.
+    reads_short: bool,
 }
 
 /// What both directions share, while a batch is looked through.
@@ -42,6 +46,8 @@ impl<'a> Replies<'a> {
             end: 0,
             payload_left: 0,
             answered: None,
+            splicing: Splicing::default(),
+            reads_short: false,
         }
     }
 
@@ -58,6 +64,13 @@ impl<'a> Replies<'a> {
                 .write_all(&self.buffer[self.start..until])?;
             self.start = until;
             looked?;
+            if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
+                let Connection { server, client, .. } = self.connection;
+                self.splicing.pass(server, client, self.payload_left)?;
+                self.payload_left = 0;
+                self.reads_short = true;
+                self.scan().1?;
+            }
         }
         Ok(())
     }
@@ -67,7 +80,16 @@ impl<'a> Replies<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let count = self.connection.server.read(&mut self.buffer[self.end..])?;
+        // Where payloads are long, what is read here is copied in vain: the next header is enough.
+        let room = if std::mem::take(&mut self.reads_short) {
+            self.end + SHORT_BYTES
+        } else {
+            self.buffer.len()
+        };
+        let count = self
+            .connection
+            .server
+            .read(&mut self.buffer[self.end..room])?;
         self.end += count;
         Ok(count > 0)
     }

@@ -10,6 +10,7 @@ use ascar_nbd::{Command, Parsed, Request};
 use crate::clock;
 use crate::connection::{BUFFER_BYTES, Connection, End, LINGER};
 use crate::pending::{PENDING_MAX, Pending, Sent, moved_bytes};
+use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES, Splicing};
 use crate::stream::{Admission, Member, State};
 
 /// One direction of a connection.
@@ -26,6 +27,9 @@ pub struct Requests<'a> {
     has_place: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
+    splicing: Splicing,
+    /// Whether the last payload was long.
+    reads_short: bool,
 }
 
 /// Why no more can be passed on at once.
@@ -101,6 +105,8 @@ impl<'a> Requests<'a> {
             payload_left: 0,
             has_place: false,
             gone_since: None,
+            splicing: Splicing::default(),
+            reads_short: false,
         }
     }
 
@@ -119,6 +125,15 @@ impl<'a> Requests<'a> {
                     self.start = until;
                 }
                 match stop {
+                    Stop::Empty
+                        if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
+                    {
+                        let Connection { server, client, .. } = self.connection;
+                        self.splicing.pass(client, server, self.payload_left)?;
+                        self.payload_left = 0;
+                        self.reads_short = true;
+                        break;
+                    }
                     Stop::Empty => break,
                     Stop::Full { moves } => self.wait_for_room(moves)?,
                     Stop::TooMany { moves } => self.wait_for_answers(moves)?,
@@ -136,7 +151,16 @@ impl<'a> Requests<'a> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let count = self.connection.client.read(&mut self.buffer[self.end..])?;
+        // Where payloads are long, what is read here is copied in vain: the next header is enough.
+        let room = if std::mem::take(&mut self.reads_short) {
+            self.end + SHORT_BYTES
+        } else {
+            self.buffer.len()
+        };
+        let count = self
+            .connection
+            .client
+            .read(&mut self.buffer[self.end..room])?;
         self.end += count;
         Ok(count > 0)
     }
