@@ -104,8 +104,8 @@ impl Connection {
                 Err(error) => return Err(End::Broken(format!("a thread: {error}"))),
             };
             let ended = Requests::new(self).run();
-            if ended.is_ok() {
-                // What was asked before may still be answered.
+            if !matches!(ended, Err(End::Broken(_))) {
+                // What was asked before may still be answered, or has been and is not the client's yet.
                 self.server.shutdown(Shutdown::Write);
                 self.linger();
             }

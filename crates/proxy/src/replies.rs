@@ -66,10 +66,11 @@ impl<'a> Replies<'a> {
             looked?;
             if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
                 let Connection { server, client, .. } = self.connection;
-                self.splicing.pass(server, client, self.payload_left)?;
-                self.payload_left = 0;
-                self.reads_short = true;
-                self.scan().1?;
+                if self.splicing.pass(server, client, self.payload_left)? {
+                    self.payload_left = 0;
+                    self.reads_short = true;
+                    self.scan().1?;
+                }
             }
         }
         Ok(())

@@ -129,9 +129,10 @@ impl<'a> Requests<'a> {
                         if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
                     {
                         let Connection { server, client, .. } = self.connection;
-                        self.splicing.pass(client, server, self.payload_left)?;
-                        self.payload_left = 0;
-                        self.reads_short = true;
+                        if self.splicing.pass(client, server, self.payload_left)? {
+                            self.payload_left = 0;
+                            self.reads_short = true;
+                        }
                         break;
                     }
                     Stop::Empty => break,

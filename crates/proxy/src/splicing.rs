@@ -26,14 +26,16 @@ pub struct Splicing {
 }
 
 impl Splicing {
-    /// Passes on so many bytes from one side to the other.
+    /// Passes on so many bytes from one side to the other; false where no pipe is to be had, and nothing was passed.
     ///
     /// # Errors
     /// When one side is gone before that.
-    pub fn pass(&mut self, from: &Socket, to: &Socket, count: usize) -> Result<(), End> {
-        let (out, into) = match &mut self.ends {
-            Some(ends) => ends,
-            empty => empty.insert(pipe2(OFlag::O_CLOEXEC).map_err(gone)?),
+    pub fn pass(&mut self, from: &Socket, to: &Socket, count: usize) -> Result<bool, End> {
+        if self.ends.is_none() {
+            self.ends = pipe2(OFlag::O_CLOEXEC).ok();
+        }
+        let Some((out, into)) = &self.ends else {
+            return Ok(false);
         };
         let mut left = count;
         while left > 0 {
@@ -43,7 +45,7 @@ impl Splicing {
                 held -= moved(out, to, held)?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
