@@ -214,17 +214,17 @@ def deploy(proxy: Proxy, words: list[str], text: str | None = None) -> dict[str,
 
 def test_deploying_shows_in_fio(start):
     proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))
-    measured = {"free": fio(disk_of(proxy), depth=32, seconds=2)["read"]["iops"]}
+    measured = {"free": fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]}
     deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"], f"1,2\n{EVERYWHERE},100,0,0\n")
-    measured["window 8"] = fio(disk_of(proxy), depth=32, seconds=2)["read"]["iops"]
+    measured["window 8"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
     deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"], rules(2))
-    measured["window 2"] = fio(disk_of(proxy), depth=32, seconds=2)["read"]["iops"]
+    measured["window 2"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
     shown = deploy(proxy, ["show"])
     (workload,) = shown["workloads"]
     assert workload["workload"] == "blocks"
     assert workload["rule_set"]["rules"][0]["used_times"] > 100
     deploy(proxy, ["down"])
-    measured["down"] = fio(disk_of(proxy), depth=32, seconds=2)["read"]["iops"]
+    measured["down"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
     assert measured["free"] > 1000 and measured["down"] > 1000, measured
     assert 0.8 * 400 < measured["window 8"] <= 1.05 * 400, measured
     assert 0.8 * 100 < measured["window 2"] <= 1.1 * 100, measured

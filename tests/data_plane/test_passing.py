@@ -81,6 +81,19 @@ def test_servers_over_tcp(start, folder):
     assert digest(image) == digest(back)
 
 
+@pytest.mark.parametrize("zeroes", [0, 124])
+def test_an_export_that_is_asked_for_by_the_old_way(start, zeroes):
+    proxy = start.proxy(start.nbdkit("memory", "1M"), "window = 2\n")
+    with RawClient(disk_of(proxy)) as client:
+        client.receive(len(nbd.GREETING))
+        client.send(struct.pack(">I", 1 if zeroes else 3) + nbd.option(nbd.EXPORT_NAME))
+        size, flags = struct.unpack(">QH", client.receive(10))
+        assert (size, flags & 1) == (1 << 20, 1)
+        assert client.receive(zeroes) == bytes(zeroes)
+        for at in range(5):
+            assert client.read(at, 4096) == bytes(4096)
+
+
 def test_tls_and_extended_headers_are_refused_and_the_server_hears_nothing_of_them(start, folder):
     seen: list[int] = []
 
@@ -306,6 +319,28 @@ def test_told_to_end_it_leaves_no_socket(start, folder):
             assert client.is_closed()
         assert not disk_of(proxy).exists() and not proxy.control.exists()
         assert proxy.log() == ""
+
+
+def test_a_socket_in_use_is_refused_and_one_that_was_left_is_taken_over(start, folder):
+    with RawServer(folder / "server.sock", answering) as server:
+        proxy = start.proxy(server.path)
+        done = subprocess.run(proxy.process.args, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "route.listen = unix:" in done.stderr and len(done.stderr.splitlines()) == 1
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+        proxy.process.kill()
+        proxy.process.wait()
+        start.started(proxy.process.args)
+
+        def listens() -> bool:
+            with socket.socket(socket.AF_UNIX) as asking:
+                return asking.connect_ex(str(disk_of(proxy))) == 0
+
+        until(listens)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            assert client.read(1, 4096) == bytes(4096)
 
 
 def test_a_server_that_dies_under_load_ends_the_client(start, folder):

@@ -2,6 +2,7 @@
 //! would hide the requests. Encryption and extended headers are refused in the server's place, by the answer that every
 //! client understands; the server never hears of them.
 
+use std::fmt;
 use std::time::Duration;
 
 use ascar_nbd::greeting::{ClientFlags, Greeting};
@@ -166,7 +167,7 @@ impl Relay<'_> {
                 Waited::OtherGone => return Err(End::Closed),
                 Waited::Nothing => {
                     return Err(End::Broken(format!(
-                        "negotiation: {side:?} said nothing for {} s",
+                        "negotiation: the {side} said nothing for {} s",
                         SILENCE_MAX.as_secs()
                     )));
                 }
@@ -184,6 +185,15 @@ impl Relay<'_> {
 enum Side {
     Client,
     Server,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        })
+    }
 }
 
 /// Whether requests could not be seen or understood after an option.
