@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-COMMANDS = ["", "agent", "disk", "interface", "interface merge", "keeper", "load"]
+COMMANDS = ["", "agent", "disk", "interface", "interface merge", "keeper", "load", "proxy"]
 OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(?: ([A-Z]+))?  +([A-Z].*\.|.*\]\.)$")
 
 
@@ -106,6 +106,7 @@ def test_numbers_out_of_range_are_refused_with_the_range() -> None:
         (["interface", "--help"], 1),
         (["interface", "merge", "--help"], 2),
         (["load", "--seconds-"], 2),
+        (["proxy", "--help"], 1),
         (["keeper", "--seconds-"], 2),
         (["keeper", "--user", "--restore", "--state-dir", "{folder}"], 1),
     ],

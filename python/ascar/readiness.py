@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ascar.errors import EnvironmentLacks
 from ascar.extension import kinds
+from ascar.program.node_binary import find_ascard
 from ascar.results.machine import DoctorResult, Machine, Need, TargetReadiness
 from ascar.systems import system_of
 from ascar.systems.applied import unconfirmed
@@ -29,11 +31,24 @@ def _energy() -> Need:
     )
 
 
+def _proxy() -> Need:
+    """The node binary's proxy: whether the one of this machine was built with it."""
+    try:
+        path = find_ascard()
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=False)
+        found = str(path) if "proxy" in told.stdout.partition("(")[2] else None
+    except (EnvironmentLacks, OSError, subprocess.TimeoutExpired):
+        found = None
+    remedy = "`pip install ascard` or `make setup` puts it beside ascar"
+    return Need("ascard proxy", "hold NBD clients to congestion rules", found, remedy=remedy)
+
+
 def _general() -> tuple[Need, ...]:
     """What is of use whatever is tuned."""
     return (
         program_need("strace", "record a workload (ascar workload record)", ("strace", "strace")),
         _energy(),
+        _proxy(),
     )
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import shutil
 
+from ascar.program.node_binary import find_ascard
+
 
 def test_the_doctor_names_every_target_and_what_it_needs(ascar):
     document = ascar("doctor", "--json").document
@@ -9,6 +11,7 @@ def test_the_doctor_names_every_target_and_what_it_needs(ascar):
     needs = {need["name"]: need for need in document["needs"]}
     assert needs["mkfs.xfs"]["debian_package"] == needs["mkfs.xfs"]["fedora_package"] == "xfsprogs"
     assert needs["fio"]["found"] == shutil.which("fio")
+    assert needs["ascard proxy"]["found"] == str(find_ascard())
 
 
 def test_what_is_missing_is_named_with_the_packages_that_bring_it(process, path_without):

@@ -1,4 +1,4 @@
-"""Disks that serve over NBD, for tests."""
+"""Disks and proxies of network block devices, and what stands on their two sides."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from data_plane_peers import Starter
 from modelled_disk import ModelledDisk
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def disk_binary(ascard: Path) -> Path:
 @pytest.fixture
 def folder(in_memory: Path | None) -> Iterator[Path]:
     """A folder whose path is short enough for sockets."""
-    with TemporaryDirectory(prefix="ascar-disk-", dir=in_memory) as path:
+    with TemporaryDirectory(prefix="ascar-", dir=in_memory) as path:
         yield Path(path)
 
 
@@ -41,3 +42,10 @@ def disk(disk_binary: Path, folder: Path) -> Iterator[Callable[..., ModelledDisk
             return started.enter_context(ModelledDisk(disk_binary, folder, scenario, *words))
 
         yield start
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Starter]:
+    """Starts programs that end with the test: `start.proxy(...)` and `start.nbdkit(...)`."""
+    with ExitStack() as stack:
+        yield Starter(folder, stack)

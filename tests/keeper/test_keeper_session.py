@@ -203,7 +203,7 @@ def test_the_binary_explains_itself():
     for arguments, status, said in (
         (["--help"], 0, "keeper"),
         (["--version"], 0, "ascard 0."),
-        (["--version"], 0, "keeper, load)"),
+        (["--version"], 0, "keeper, load, proxy)"),
         (["keeper", "--help"], 0, "--restore"),
         ([], 2, "Usage"),
         (["dance"], 2, "unknown command"),

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    "url", ["nats://127.0.0.1:4222", "nats://localhost", "nats://[::1]:1", "tls://far.example:4222"]
+    "url",
+    [
+        "nats://127.0.0.1:4222",
+        "nats://localhost",
+        "nats://[::1]:1",
+        "tls://far.example:4222",
+        "unix:///run/a",
+    ],
 )
 def test_allowed(url: str) -> None:
     assert Settings(url=url).check().url == url
@@ -34,6 +41,8 @@ def test_allowed(url: str) -> None:
         ("nats://127.0.0.1:1,nats://10.0.0.1:1", "Port could not be cast"),
         ("nats://[::1", "must be nats://HOST:PORT"),
         ("", "must be nats://HOST:PORT"),
+        ("unix://host/run/a", "must be unix:///PATH"),
+        ("unix:run/a", "must be unix:///PATH"),
     ],
 )
 def test_refused_addresses(url: str, words: str) -> None:
@@ -49,6 +58,7 @@ def test_refused_addresses(url: str, words: str) -> None:
         (Settings(user="a", password="b", token="c"), "user and token: give only one of these credentials"),
         (Settings(url="tls://a", tls=Tls(certificate="a")), "tls.certificate and tls.key"),
         (Settings(tls=Tls(ca="a")), "write tls://"),
+        (Settings(url="unix:///run/a", token="c"), "is a socket of this machine"),
     ],
 )
 def test_refused_combinations(settings: Settings, words: str) -> None:

@@ -15,7 +15,7 @@ from command_tree import COMMANDS as TREE
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-ROLES = ("agent", "disk", "interface", "keeper", "load")
+ROLES = ("agent", "disk", "interface", "keeper", "load", "proxy")
 
 
 def made(script: str, folder: Path) -> Path:
@@ -96,7 +96,7 @@ words=({words}) CURRENT={count} PREFIX="{last}"
 source {folder}/_ascard
 """
 CASES = [
-    ([""], {"agent", "disk", "interface", "keeper", "load"}),
+    ([""], {"agent", "disk", "interface", "keeper", "load", "proxy"}),
     (["keeper", "--"], {"--user", "--hold", "--restore", "--state-dir"}),
     (["load", "--"], {"--personality", "--seconds", "--describe"}),
 ]

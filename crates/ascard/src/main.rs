@@ -23,6 +23,7 @@ Commands:
   interface  Gather agents' frames into ticks; check and relay actions.
   keeper     Change the machine on behalf of ascar, and put everything back.
   load       Run a workload written in Filebench's language, and report every second.
+  proxy      Hold NBD clients of this node to a window and a pace.
 
 Options:
   -h, --help     Print this help.
@@ -46,6 +47,8 @@ const COMMANDS: &[&str] = &[
     "keeper",
     #[cfg(feature = "load")]
     "load",
+    #[cfg(feature = "proxy")]
+    "proxy",
 ];
 
 fn main() -> ExitCode {
@@ -70,8 +73,10 @@ fn main() -> ExitCode {
                 Some("keeper") => ascar_keeper::cli::run(rest),
                 #[cfg(feature = "load")]
                 Some("load") => ascar_load::run(rest).into(),
+                #[cfg(feature = "proxy")]
+                Some("proxy") => ascar_proxy::cli::run(rest),
                 _ => refused(&Mistake(format!(
-                    "{command:?}: unknown command; allowed: agent, disk, interface, keeper, load"
+                    "{command:?}: unknown command; allowed: agent, disk, interface, keeper, load, proxy"
                 ))),
             }
         }

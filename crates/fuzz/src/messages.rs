@@ -1,14 +1,16 @@
 //! What comes over the network and from programs beside the agent.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ascar_agent::collectors::{Latest, program, prometheus};
+use ascar_congestion::RuleSet;
 use ascar_interface::history::Request;
 use ascar_interface::key::Key;
 use ascar_interface::nodes::{Hello, Nodes};
 use ascar_interface::relay::Action;
 use ascar_messaging::protocol::{Event, Parser};
+use ascar_plane::{Asked, Endpoint, Plane, StreamIndicators, Told};
 use ascar_wire::{Decoder, Encoder, Frame};
 
 /// Frames, each behind its length; what could be read is written and read again.
@@ -112,5 +114,41 @@ pub fn program_lines(bytes: &[u8]) {
     let states = BTreeMap::from([("state".to_owned(), vec!["idle".to_owned()])]);
     for line in bytes.split(|byte| *byte == b'\n') {
         program::take(line, &states, &Latest::default(), Instant::now());
+    }
+}
+
+/// What a rule manager asks, a line each, a second apart.
+pub fn rule_requests(bytes: &[u8]) {
+    let mut endpoint = Endpoint::new("client1", "blocks", "1f", Followed::default())
+        .expect("the names are tokens");
+    for (second, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let now = Duration::from_secs(second as u64);
+        endpoint.expire(now);
+        match Asked::parse(line) {
+            Ok(asked) => {
+                let told = endpoint.answer(&asked, now);
+                assert!(told.is_none_or(|told| !told.to_line().contains('\n')));
+            }
+            Err(reason) => assert!(!Told::refusal(&reason).to_line().contains('\n')),
+        }
+    }
+}
+
+/// A plane that follows anything.
+#[derive(Debug, Default)]
+struct Followed(Option<RuleSet>);
+
+impl Plane for Followed {
+    fn follow(&mut self, rules: Option<&RuleSet>) -> Result<(), String> {
+        self.0 = rules.cloned();
+        Ok(())
+    }
+
+    fn used(&self) -> Option<RuleSet> {
+        self.0.clone()
+    }
+
+    fn observe(&self) -> Vec<StreamIndicators> {
+        Vec::new()
     }
 }

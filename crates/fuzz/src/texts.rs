@@ -8,6 +8,7 @@ use ascar_guard::Guard;
 use ascar_interface::config::Config as InterfaceConfig;
 use ascar_messaging::Options;
 use ascar_messaging::file::ConfigFile;
+use ascar_proxy::config::Config as ProxyConfig;
 use ascar_simulation::Scenario;
 
 use crate::scratch;
@@ -20,6 +21,14 @@ pub fn agent_file(bytes: &[u8]) {
 /// The file of `ascard interface`.
 pub fn interface_file(bytes: &[u8]) {
     config::<InterfaceConfig>(bytes);
+}
+
+/// The file of `ascard proxy`.
+pub fn proxy_file(bytes: &[u8]) {
+    match ProxyConfig::parse(&String::from_utf8_lossy(bytes)) {
+        Ok(config) => assert!(!config.ways().expect("its addresses were read").is_empty()),
+        Err(fault) => assert!(!fault.to_string().is_empty()),
+    }
 }
 
 fn config<C: ConfigFile>(bytes: &[u8]) {

@@ -10,7 +10,7 @@ mod role;
 use std::io;
 
 pub use capability::Capability;
-pub use role::{AGENT, DISK, HOLDER, INTERFACE, KEEPER, LOAD, Role, STARTER, USERS_KEEPER};
+pub use role::{AGENT, DISK, HOLDER, INTERFACE, KEEPER, LOAD, PROXY, Role, STARTER, USERS_KEEPER};
 
 /// No memory becomes executable that was writable, and children decide for themselves (`linux/prctl.h`).
 const PR_SET_MDWE: libc::c_int = 65;

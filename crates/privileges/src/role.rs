@@ -73,6 +73,14 @@ pub const INTERFACE: Role = Role {
     umask: None,
 };
 
+/// A proxy, which passes on the bytes of others.
+pub const PROXY: Role = Role {
+    capabilities: Some(&[]),
+    has_privileged_children: false,
+    may_gain: false,
+    umask: Some(0o077),
+};
+
 /// A load. Where root runs it, it may use the blocks that a file system reserves, as any program of root's.
 pub const LOAD: Role = Role {
     capabilities: Some(&[DacOverride, DacReadSearch, Fowner, SysResource]),

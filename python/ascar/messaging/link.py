@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import nats.errors
 
-from ascar.errors import AscarError, MessagingError
+from ascar.errors import AscarError, InputError, MessagingError
 from ascar.messaging.answers import RequestRefused
 from ascar.messaging.client import GuardedClient
 from ascar.messaging.identity import caller, identity
@@ -86,7 +86,10 @@ class Link:
             InputError: the settings are wrong.
             MessagingError: nobody is there, we are not let in, or TLS does not come about.
         """
-        settings.check()
+        if settings.check().socket is not None:
+            raise InputError(
+                f"url = {settings.url[:200]!r}: is the socket of one controller; this needs a message server"
+            )
         client = GuardedClient(settings.url)
         link = cls(client, settings.url, caller(settings))
         try:

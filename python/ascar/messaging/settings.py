@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _BYTES_MAX = 65_536
 _PORT = 4222
+_URLS = "nats://HOST:PORT, tls://HOST:PORT, or unix:///PATH of a proxy"
 
 
 class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +42,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """How to connect. The same keys make a connection file, in TOML.
 
     Attributes:
-        url: nats://HOST:PORT, loopback addresses alone; tls://HOST:PORT anywhere.
+        url: nats://HOST:PORT, loopback addresses alone; tls://HOST:PORT anywhere; unix:///PATH is the control
+            socket of a proxy on this machine, which a rule manager asks without a message server.
         user: account name.
         password: the user's password.
         token: instead of both.
@@ -65,6 +67,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         """Whether the URL asks for TLS."""
         return urlsplit(self.url).scheme == "tls"
 
+    @property
+    def socket(self) -> Path | None:
+        """The control socket that the URL names; None where it names a message server."""
+        parts = urlsplit(self.url)
+        return Path(parts.path) if parts.scheme == "unix" else None
+
     def check(self) -> Settings:
         """Itself, when it can be used.
 
@@ -72,6 +80,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             InputError: an address or a combination that is not allowed: the key, its value, what to do.
         """
         _check_url(self.url)
+        if self.socket is not None and self != Settings(self.url):
+            raise InputError(
+                f"url = {self.url[:200]!r}: is a socket of this machine; leave user, credentials and TLS out"
+            )
         given = [name for name in ("user", "token", "credentials") if getattr(self, name) is not None]
         if len(given) > 1:
             raise InputError(f"{' and '.join(given)}: give only one of these credentials")
@@ -182,12 +194,16 @@ def _check_url(url: str) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InputError(f"url = {shown}: {error}; must be nats://HOST:PORT or tls://HOST:PORT") from None
+        raise InputError(f"url = {shown}: {error}; must be {_URLS}") from None
     if parts.username is not None or parts.password is not None:
         raise InputError("url: contains a user or a password, which others can see; use a connection file")
     extra = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme == "unix":
+        if host or not parts.path.startswith("/") or parts.query or parts.fragment:
+            raise InputError(f"url = {shown}: must be unix:///PATH, the control socket of a proxy")
+        return
     if parts.scheme not in ("nats", "tls") or not host or extra or "," in url or port == 0:
-        raise InputError(f"url = {shown}: must be nats://HOST:PORT or tls://HOST:PORT")
+        raise InputError(f"url = {shown}: must be {_URLS}")
     if parts.scheme == "nats" and not is_loopback(host):
         raise InputError(
             f"url = {shown}: would leave this machine without TLS; write tls://{host}:{port or _PORT}, "

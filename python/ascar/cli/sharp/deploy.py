@@ -29,6 +29,7 @@ EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
     "ascar sharp deploy rules.txt --rehearse random-write --floor 95% --back-after '30 min'",
+    "ascar sharp deploy rules.txt --connection proxy-connection.toml    on the streams of `ascard proxy`",
 )
 DOWN_EXAMPLES = examples("ascar sharp down --workload random")
 

@@ -57,13 +57,12 @@ def show(
 async def _show(
     settings: Settings, workload: str | None, known: Roster
 ) -> tuple[tuple[RuleUse, ...], list[ControllerProblem]]:
-    from ascar.messaging import Link
     from ascar.results.sharp import ControllerProblem
-    from ascar.sharp.deployment import Manager
+    from ascar.sharp.deployment import Manager, open_link
 
     names = known.workloads() if workload is None else (workload,)
     expected = [one for one in map(known.expected, names) if one is not None]
-    async with await Link.open(settings, name="ascar sharp show") as link:
+    async with await open_link(settings, name="ascar sharp show") as link:
         shown, problems = await Manager(link).show(workload, sum(len(one.controllers) for one in expected))
     silent = {one.controller for one in problems}
     missing: list[ControllerProblem] = []

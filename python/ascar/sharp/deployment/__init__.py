@@ -1,6 +1,7 @@
 """ARM, the rule manager: puts rule sets in force on controllers, and hears how they are used (Li, 3.1.1)."""
 
 from ascar.sharp.deployment.controller import ControllerEndpoint, Plane
+from ascar.sharp.deployment.controller_socket import ControllerSocket, open_link
 from ascar.sharp.deployment.deployments import Deployments
 from ascar.sharp.deployment.managed_system import ManagedSystem
 from ascar.sharp.deployment.manager import DeploymentFailed, Manager, ManagerTimeouts
@@ -12,6 +13,7 @@ from ascar.sharp.deployment.simulated_controllers import SimulatedControllers
 __all__ = [
     "Beat",
     "ControllerEndpoint",
+    "ControllerSocket",
     "DeploymentFailed",
     "Deployments",
     "ExpectedDeployment",
@@ -23,5 +25,6 @@ __all__ = [
     "Roster",
     "RuleUse",
     "SimulatedControllers",
+    "open_link",
     "rules_id",
 ]

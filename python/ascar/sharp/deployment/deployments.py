@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, MessagingError
-from ascar.messaging import Link, token
+from ascar.messaging import token
 from ascar.rules import RuleSet
+from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.roster import ExpectedDeployment
 from ascar.sharp.rule_knobs import with_values
@@ -54,7 +55,7 @@ class Deployments:
             EnvironmentLacks: no workload is named and no controller is there.
             DeploymentFailed: a controller is missing, refuses, or does not answer.
         """
-        async with await Link.open(self._settings, name="ascar sharp deploy") as link:
+        async with await open_link(self._settings, name="ascar sharp deploy") as link:
             manager = Manager(link)
             name = await self._named(manager, workload)
             expected = () if forget else self._expected(name)
@@ -73,7 +74,7 @@ class Deployments:
             EnvironmentLacks: no workload is named and no controller is there.
             DeploymentFailed: a controller is missing.
         """
-        async with await Link.open(self._settings, name="ascar sharp deploy") as link:
+        async with await open_link(self._settings, name="ascar sharp deploy") as link:
             manager = Manager(link)
             name = await self._named(manager, workload)
             await manager.present(rules, name, () if forget else self._expected(name), least)
@@ -95,7 +96,7 @@ class Deployments:
             DeploymentFailed: a controller is missing, refuses, or does not answer.
         """
         expected = self._expected(token("--workload", workload))
-        async with await Link.open(self._settings, name="ascar sharp set") as link:
+        async with await open_link(self._settings, name="ascar sharp set") as link:
             manager = Manager(link)
             shown, problems = await manager.show(workload, len(expected))
             if problems:
@@ -125,7 +126,7 @@ class Deployments:
             EnvironmentLacks: no controller runs the workload, and none is known to have followed rules.
             MessagingError: a controller is missing or does not answer; the others have no rules any more.
         """
-        async with await Link.open(self._settings, name="ascar sharp down") as link:
+        async with await open_link(self._settings, name="ascar sharp down") as link:
             manager = Manager(link)
             name = await self._named(manager, workload)
             known = self._roster.expected(name) is not None

@@ -11,9 +11,10 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ascar.errors import InputError, MessagingError
-from ascar.messaging import Background, Link, find_settings
+from ascar.messaging import Background, find_settings
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller import TRIAL_MAX_S
+from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
 from ascar.sharp.deployment.naming import rules_id
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Generator, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.messaging import Settings
+    from ascar.messaging import Link, Settings
     from ascar.objective import Objective
+    from ascar.sharp.deployment.controller_socket import ControllerSocket
     from ascar.sharp.deployment.recording import ControllerTrace
 
 METRICS = frozenset(("throughput_mb_per_s", "tp", "stdev", "cv", "jain_index"))
@@ -236,9 +238,9 @@ class ManagedSystem:
             raise MessagingError("controllers follow different rules; deploy a rule set first")
         return shown
 
-    async def _open(self, settings: Settings) -> tuple[Link, Manager, tuple[str, ...]]:
+    async def _open(self, settings: Settings) -> tuple[Link | ControllerSocket, Manager, tuple[str, ...]]:
         self._came = asyncio.Event()
-        link = await Link.open(settings, name="ascar rules")
+        link = await open_link(settings, name="ascar rules")
         manager = Manager(link)
         found: Sequence[Here] = await manager.find(self._workload, least=1)
         if not found:

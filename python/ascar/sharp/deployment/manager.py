@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ascar.messaging import Link
     from ascar.rules import RuleSet
+    from ascar.sharp.deployment.controller_socket import ControllerSocket
 
 _AT_ONCE = 64
 _NAMED_MAX = 8
@@ -92,11 +93,11 @@ class Manager:
     """Puts rules in force, and asks how they are used.
 
     Args:
-        link: the connection to the message server, as a user who may ask controllers.
+        link: the connection to the message server, as a user who may ask controllers, or to one controller.
         patience: the time limits.
     """
 
-    def __init__(self, link: Link, patience: ManagerTimeouts = ManagerTimeouts()) -> None:
+    def __init__(self, link: Link | ControllerSocket, patience: ManagerTimeouts = ManagerTimeouts()) -> None:
         self._link = link
         self._patience = patience
         self._slots = asyncio.Semaphore(_AT_ONCE)

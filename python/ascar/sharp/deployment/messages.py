@@ -193,6 +193,10 @@ class RecordingPart(Message, frozen=True, tag="rules.part/1"):
     dirty_limit_bytes: float = 0.0
 
 
+class Listen(Message, frozen=True, tag="rules.listen/1"):
+    """On a controller's own socket: say at the end of each tick that you are there, from now on."""
+
+
 class Beat(Message, frozen=True, tag="rules.beat/1"):
     """A controller at the end of a tick.
 

@@ -1,0 +1,14 @@
+//! Rules where they act. A [`Plane`] is what follows rules: the streams of a proxy, the parameters of a client's kernel, a
+//! simulated cluster. An [`Endpoint`] answers a rule manager for one plane (Li, 3.1.1): rules come on trial, and unless
+//! they are kept in time, those before them are in force again; so no half of a deployment outlives its manager.
+//!
+//! Pure: no clock (times are arguments, counted from any beginning), no I/O. [`Asked`] and [`Told`] are the messages of
+//! docs/messaging.md, whatever carries them.
+
+mod endpoint;
+mod messages;
+mod plane;
+
+pub use endpoint::{Endpoint, TRIAL_S_MAX, token};
+pub use messages::{Asked, Told};
+pub use plane::{Plane, StreamIndicators};

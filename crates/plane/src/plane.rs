@@ -1,0 +1,51 @@
+//! What follows the rules.
+
+use ascar_congestion::RuleSet;
+use serde::{Deserialize, Serialize};
+
+/// What follows the rules: the streams of one client.
+pub trait Plane {
+    /// Follows rules from now on, counting from zero; None: does without any. Streams begin anew, with the window that
+    /// they begin with: else what rules bring would depend on those before them.
+    ///
+    /// # Errors
+    /// When it cannot, in a line; what was followed before still is.
+    fn follow(&mut self, rules: Option<&RuleSet>) -> Result<(), String>;
+
+    /// The rules that are followed, with their use so far; None without rules.
+    fn used(&self) -> Option<RuleSet>;
+
+    /// What each stream shows at present.
+    fn observe(&self) -> Vec<StreamIndicators>;
+}
+
+/// What a stream shows: its congestion state, its window, and what it has moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StreamIndicators {
+    /// Who sends.
+    pub client: String,
+    /// Who answers.
+    pub server: String,
+    /// Requests that may be in flight; None: any number.
+    pub window: Option<f64>,
+    /// The least gap between two requests.
+    pub tau_us: u32,
+    /// Moving average of gaps between replies.
+    pub ack_ewma_us: u32,
+    /// Moving average of gaps between the sending times of the requests replied to.
+    pub send_ewma_us: u32,
+    /// The last process time over the shortest.
+    pub pt_ratio: f64,
+    /// Requests that were sent and not replied to.
+    pub in_flight: u32,
+    /// Connections that wait for the window or for their pace.
+    pub waiting: u32,
+    /// Connections of the client to the server.
+    pub connections: u32,
+    /// Bytes read so far.
+    pub read_bytes: u64,
+    /// Bytes written so far.
+    pub written_bytes: u64,
+    /// Requests replied to so far.
+    pub replies: u64,
+}

@@ -1,0 +1,156 @@
+//! Where clients are listened for, and where servers are: `unix:PATH` or `tcp:HOST:PORT`.
+
+use std::fmt;
+use std::io;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::socket::{Listener, Socket};
+
+/// How long a server may take to be reached.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// An address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A socket of this machine.
+    Unix(PathBuf),
+    /// A host's name or number, and a port.
+    Tcp(String),
+}
+
+impl Address {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// For another form, with what is allowed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?}: must be unix:PATH or tcp:HOST:PORT");
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() && !path.contains('\0') => {
+                Ok(Self::Unix(path.into()))
+            }
+            Some(("tcp", place)) => {
+                let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+                let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+                if host.is_empty() || !is_port {
+                    return Err(wrong());
+                }
+                Ok(Self::Tcp(place.to_owned()))
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    /// The same, where a path that is not absolute is one of `folder`.
+    #[must_use]
+    pub fn within(self, folder: &Path) -> Self {
+        match self {
+            Self::Unix(path) => Self::Unix(folder.join(path)),
+            tcp @ Self::Tcp(_) => tcp,
+        }
+    }
+
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// When nobody is reached.
+    pub fn connect(&self) -> io::Result<Socket> {
+        match self {
+            Self::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path)?)),
+            Self::Tcp(place) => {
+                let mut last = io::Error::other("has no address");
+                for one in place.to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&one, CONNECT_LIMIT) {
+                        Ok(stream) => return Socket::of_tcp(stream),
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+        }
+    }
+
+    /// Listens for clients; `mode` is who may use a socket of this machine.
+    ///
+    /// # Errors
+    /// When somebody else listens there, or it is not allowed.
+    pub fn listen(&self, mode: u32) -> io::Result<Listener> {
+        match self {
+            Self::Unix(path) => Ok(Listener::Unix(listen_at(path, mode)?)),
+            Self::Tcp(place) => Ok(Listener::Tcp(TcpListener::bind(place)?)),
+        }
+    }
+}
+
+/// Listens on a path. A socket that nobody listens on any more is replaced.
+///
+/// # Errors
+/// When somebody listens there, or something else lies there.
+pub fn listen_at(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let is_socket = path
+        .symlink_metadata()
+        .is_ok_and(|found| found.file_type().is_socket());
+    if is_socket {
+        match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path)?;
+            }
+            _ => return Err(io::ErrorKind::AddrInUse.into()),
+        }
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode))?;
+    Ok(listener)
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+            Self::Tcp(place) => write!(formatter, "tcp:{place}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_shown_alike() {
+        for text in [
+            "unix:/run/disk0.sock",
+            "tcp:storage1:10809",
+            "tcp:[::1]:10809",
+        ] {
+            assert_eq!(Address::parse(text).unwrap().to_string(), text);
+        }
+        let relative = Address::parse("unix:disk0.sock").unwrap();
+        let absolute = relative.within(Path::new("/etc/ascar"));
+        assert_eq!(absolute.to_string(), "unix:/etc/ascar/disk0.sock");
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        for text in [
+            "",
+            "unix:",
+            "unix:a\0b",
+            "tcp:",
+            "tcp:host",
+            "tcp:host:",
+            "tcp:host:0",
+            "tcp::10809",
+            "tcp:host:70000",
+            "nbd://host",
+            "/run/disk0.sock",
+        ] {
+            let said = Address::parse(text).unwrap_err();
+            assert!(said.contains("tcp:HOST:PORT"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The proxy's file.
+
+use std::path::{Path, PathBuf};
+
+use ascar_plane::token;
+use serde::Deserialize;
+
+use crate::address::Address;
+use crate::fault::Fault;
+use crate::streams::OwnHold;
+
+/// The largest window of a controller.
+const WINDOW_MAX: i64 = 256;
+
+/// The longest gap between two requests.
+const GAP_US_MAX: i64 = 60_000_000;
+
+/// Routes of one proxy.
+const ROUTES_MAX: usize = 256;
+
+/// The longest file.
+const FILE_BYTES_MAX: usize = 1 << 20;
+
+/// Everything that the file says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The controller's name; the host's where none is given.
+    #[serde(default = "host_name")]
+    pub controller: String,
+    /// The workload of the clients.
+    #[serde(default = "default_workload")]
+    pub workload: String,
+    /// The socket on which a rule manager is answered.
+    pub control: PathBuf,
+    /// Requests in flight a stream while no rules are in force; any number where none is given.
+    pub window: Option<i64>,
+    /// The least gap between two requests of a stream while no rules are in force.
+    #[serde(default)]
+    pub gap_us: i64,
+    /// Who is connected to whom.
+    #[serde(default, rename = "route")]
+    pub routes: Vec<Route>,
+}
+
+/// Clients that connect here are connected to there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Where clients connect to.
+    pub listen: String,
+    /// The server.
+    pub server: String,
+    /// Permissions of a socket of this machine that clients connect to.
+    #[serde(default = "default_mode")]
+    pub mode: u32,
+}
+
+/// A route whose addresses have been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Where clients connect to.
+    pub listen: Address,
+    /// The server.
+    pub server: Address,
+    /// Permissions of a socket of this machine.
+    pub mode: u32,
+}
+
+fn default_workload() -> String {
+    "default".to_owned()
+}
+
+fn default_mode() -> u32 {
+    0o600
+}
+
+/// The host's name as one token.
+fn host_name() -> String {
+    let name = nix::unistd::gethostname()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let fine = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
+    name.chars()
+        .map(|it| if fine(it) { it } else { '_' })
+        .take(64)
+        .collect()
+}
+
+impl Config {
+    /// Reads and checks a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// When it cannot be read, or a key is wrong; with the file's name.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        let wrong =
+            |what: &dyn std::fmt::Display| Fault(format!("--config {}: {what}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let mut config = Self::parse(&text).map_err(|fault| wrong(&fault))?;
+        // Absolute, so that two processes that read it call a server the same.
+        let file = std::path::absolute(path).map_err(|error| wrong(&error))?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        config.control = folder.join(&config.control);
+        for route in &mut config.routes {
+            for place in [&mut route.listen, &mut route.server] {
+                if let Ok(address) = Address::parse(place) {
+                    *place = address.within(folder).to_string();
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// The same from a text.
+    ///
+    /// # Errors
+    /// When a key is wrong: its name, its value, what is allowed.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        if text.len() > FILE_BYTES_MAX {
+            return Err(Fault(format!(
+                "{} bytes: at most {FILE_BYTES_MAX} are read",
+                text.len()
+            )));
+        }
+        let config: Self = toml::from_str(text).map_err(|error: toml::de::Error| {
+            let line = error
+                .span()
+                .map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            Fault(match line {
+                Some(line) => format!("line {line}: {}", error.message()),
+                None => error.message().to_owned(),
+            })
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        token("controller", &self.controller).map_err(Fault)?;
+        token("workload", &self.workload).map_err(Fault)?;
+        if let Some(window) = self.window
+            && !(1..=WINDOW_MAX).contains(&window)
+        {
+            return Err(Fault(format!(
+                "window = {window}: allowed are 1 to {WINDOW_MAX}; leave it out for any number"
+            )));
+        }
+        if !(0..=GAP_US_MAX).contains(&self.gap_us) {
+            return Err(Fault(format!(
+                "gap_us = {}: allowed are 0 to {GAP_US_MAX}",
+                self.gap_us
+            )));
+        }
+        if self.routes.is_empty() || self.routes.len() > ROUTES_MAX {
+            return Err(Fault(format!(
+                "[[route]]: {} are given; allowed are 1 to {ROUTES_MAX}",
+                self.routes.len()
+            )));
+        }
+        if let Some(route) = self.routes.iter().find(|route| route.mode > 0o777) {
+            return Err(Fault(format!(
+                "route.mode = {:#o}: allowed are 0o000 to 0o777",
+                route.mode
+            )));
+        }
+        self.ways().map(|_| ())
+    }
+
+    /// The routes with their addresses.
+    ///
+    /// # Errors
+    /// When an address is none, or two routes listen at the same.
+    pub fn ways(&self) -> Result<Vec<Way>, Fault> {
+        let mut ways = Vec::<Way>::new();
+        for route in &self.routes {
+            let address = |key: &str, text: &str| {
+                Address::parse(text).map_err(|what| Fault(format!("route.{key} = {what}")))
+            };
+            let way = Way {
+                listen: address("listen", &route.listen)?,
+                server: address("server", &route.server)?,
+                mode: route.mode,
+            };
+            if ways.iter().any(|other| other.listen == way.listen) {
+                return Err(Fault(format!(
+                    "route.listen = {:?}: two routes listen there; give each its own",
+                    route.listen
+                )));
+            }
+            ways.push(way);
+        }
+        Ok(ways)
+    }
+
+    /// What holds streams while no rules do.
+    #[must_use]
+    pub fn own_hold(&self) -> OwnHold {
+        OwnHold {
+            window: self.window.map(|window| window as u32),
+            gap_us: self.gap_us as u32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "
+        controller = 'client1'
+        workload = 'files'
+        control = 'control.sock'
+        window = 8
+        gap_us = 100
+        [[route]]
+        listen = 'unix:disk0.sock'
+        server = 'tcp:storage1:10809'
+        mode = 0o660
+        [[route]]
+        listen = 'tcp:127.0.0.1:10810'
+        server = 'unix:/run/nbd.sock'
+    ";
+
+    #[test]
+    fn a_file_is_read() {
+        let config = Config::parse(GOOD).unwrap();
+        assert_eq!((config.window, config.gap_us), (Some(8), 100));
+        let ways = config.ways().unwrap();
+        assert_eq!((ways.len(), ways[0].mode, ways[1].mode), (2, 0o660, 0o600));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (from, to, word) in [
+            ("client1", "client.1", "controller = \"client.1\""),
+            ("window = 8", "window = 0", "window = 0"),
+            ("window = 8", "window = 257", "1 to 256"),
+            ("gap_us = 100", "gap_us = -1", "gap_us = -1: allowed"),
+            ("gap_us", "gap", "gap"),
+            ("control = 'control.sock'", "", "control"),
+            ("unix:disk0.sock", "disk0.sock", "route.listen"),
+            ("tcp:storage1:10809", "tcp:storage1", "route.server"),
+            ("tcp:127.0.0.1:10810", "unix:disk0.sock", "two routes"),
+            ("0o660", "0o7777", "route.mode = 0o7777"),
+        ] {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD);
+            let said = Config::parse(&text).unwrap_err().0;
+            assert!(said.contains(word), "{from}: {said}");
+            assert!(!said.contains('\n'), "{said}");
+        }
+        assert!(
+            Config::parse("control = 'a'")
+                .unwrap_err()
+                .0
+                .contains("[[route]]")
+        );
+    }
+}

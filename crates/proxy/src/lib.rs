@@ -1,0 +1,37 @@
+//! The proxy on a client's node: it stands between unchanged NBD clients and unchanged servers, and holds each
+//! client-server stream to a window (requests in flight) and a pace (the least time between two) of the controllers of
+//! `ascar-congestion`. It never reorders, loses or invents bytes.
+//!
+//! In flow order: [`config`] is the file; [`listening`] takes clients in, each a [`connection`] of two threads, after
+//! a [`negotiation`] that is passed through and watched; [`requests`] go to the server as the [`stream`] admits them,
+//! [`replies`] come back and are told to it, long payloads past both by [`splicing`]; [`streams`] are all of them, and the [`plane`] on which rules act;
+//! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`running`] is the loop;
+//! [`watching`] prints what streams show; [`cli`] starts it.
+
+// A line that cannot be written must not end a daemon.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+pub mod address;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod connection;
+pub mod control;
+pub mod ending;
+pub mod fault;
+pub mod listening;
+pub mod negotiation;
+pub mod pending;
+pub mod plane;
+pub mod replies;
+pub mod requests;
+pub mod running;
+pub mod socket;
+pub mod splicing;
+pub mod stream;
+pub mod streams;
+pub mod watching;
+
+use ascar_log::Log;
+
+pub(crate) const LOG: Log = Log::of("ascard proxy");

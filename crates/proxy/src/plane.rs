@@ -1,0 +1,42 @@
+//! Rules act on the proxy's streams.
+
+use std::sync::Arc;
+
+use ascar_congestion::RuleSet;
+use ascar_plane::{Plane, StreamIndicators};
+
+use crate::streams::Streams;
+
+/// The streams, as a rule manager sees them.
+#[derive(Debug)]
+pub struct ProxyPlane {
+    streams: Arc<Streams>,
+}
+
+impl ProxyPlane {
+    /// The plane of these streams.
+    #[must_use]
+    pub fn new(streams: Arc<Streams>) -> Self {
+        Self { streams }
+    }
+}
+
+impl Plane for ProxyPlane {
+    fn follow(&mut self, rules: Option<&RuleSet>) -> Result<(), String> {
+        if let Some(files) = rules.map(RuleSet::active_files).filter(|files| *files > 0) {
+            return Err(format!(
+                "active_files = {files}: the requests of this controller have no files; leave it out"
+            ));
+        }
+        self.streams.follow(rules.cloned());
+        Ok(())
+    }
+
+    fn used(&self) -> Option<RuleSet> {
+        self.streams.used()
+    }
+
+    fn observe(&self) -> Vec<StreamIndicators> {
+        self.streams.observe()
+    }
+}

@@ -1,0 +1,135 @@
+//! The daemon: listens, ticks, ends trials in time, and ends when told.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ascar_plane::Endpoint;
+use ascar_service::ServiceManager;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::LOG;
+use crate::address::{Address, listen_at};
+use crate::clock;
+use crate::config::{Config, Way};
+use crate::control::Control;
+use crate::ending::Ending;
+use crate::fault::Fault;
+use crate::listening::{Places, listen};
+use crate::plane::ProxyPlane;
+use crate::streams::Streams;
+
+/// The length of a tick.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Who may speak to the control socket: its user.
+const CONTROL_MODE: u32 = 0o600;
+
+/// Bytes of the id of a process.
+const INSTANCE_BYTES: usize = 8;
+
+/// A proxy that listens.
+#[derive(Debug)]
+pub struct Proxy {
+    control: Arc<Control>,
+    streams: Arc<Streams>,
+    /// Sockets that end with it.
+    paths: Vec<PathBuf>,
+}
+
+impl Proxy {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// When an address or the control socket is somebody else's, or a name is none.
+    pub fn start(config: &Config) -> Result<Self, Fault> {
+        allow_descriptors();
+        let streams = Arc::new(Streams::new(config.own_hold()));
+        let plane = ProxyPlane::new(Arc::clone(&streams));
+        let instance = instance()?;
+        let endpoint = Endpoint::new(&config.controller, &config.workload, &instance, plane);
+        let mut proxy = Self {
+            control: Arc::new(Control::new(endpoint.map_err(Fault)?)),
+            streams,
+            paths: Vec::new(),
+        };
+        let places = Arc::new(Places::default());
+        for way in config.ways()? {
+            proxy.open(way, &places)?;
+        }
+        // Whoever finds this one finds all of them.
+        let path = &config.control;
+        let refused = |error| Fault(format!("control = {:?}: {error}", path.display()));
+        let listener = listen_at(path, CONTROL_MODE).map_err(refused)?;
+        proxy.paths.push(path.clone());
+        proxy.control.listen(listener).map_err(refused)?;
+        Ok(proxy)
+    }
+
+    fn open(&mut self, way: Way, places: &Arc<Places>) -> Result<(), Fault> {
+        let refused = |error| Fault(format!("route.listen = {}: {error}", way.listen));
+        let listener = way.listen.listen(way.mode).map_err(refused)?;
+        if let Address::Unix(path) = &way.listen {
+            self.paths.push(path.clone());
+        }
+        let (streams, places) = (Arc::clone(&self.streams), Arc::clone(places));
+        listen(listener, way.server, streams, places).map_err(refused)
+    }
+
+    /// Works until it is told to end.
+    pub fn run(&self, ending: &Ending) {
+        let mut manager = ServiceManager::of_this_process();
+        manager.ready();
+        let (mut begun, mut before_bytes) = (Instant::now(), 0);
+        loop {
+            manager.works();
+            let until = manager.next_by(begun + TICK);
+            let left = until.saturating_duration_since(Instant::now());
+            let trial_left = self.control.endpoint().trial_ends_at();
+            let trial_left = trial_left.map_or(TICK, |at| at.saturating_sub(clock::now()));
+            if ending.comes_within(left.min(trial_left)) {
+                break;
+            }
+            let expired = self.control.endpoint().expire(clock::now());
+            if let Some(line) = expired {
+                LOG.line(line);
+            }
+            let passed = begun.elapsed();
+            if passed >= TICK {
+                begun += passed;
+                let bytes = self.streams.moved_bytes();
+                let moved = bytes.saturating_sub(before_bytes) as f64 / 1e6;
+                before_bytes = bytes;
+                self.control
+                    .tick(passed.as_secs_f64(), moved / passed.as_secs_f64());
+            }
+        }
+        manager.ending();
+    }
+}
+
+impl Drop for Proxy {
+    /// Nobody is to connect to what is no longer there.
+    fn drop(&mut self) {
+        for path in &self.paths {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// As many open files as this process may have: two a connection.
+fn allow_descriptors() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        // What it has then is enough for some.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// An id that no other process has.
+fn instance() -> Result<String, Fault> {
+    let mut bytes = [0; INSTANCE_BYTES];
+    let read = std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes));
+    read.map_err(|error| Fault(format!("/dev/urandom: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,156 @@
+//! A connection by either kind of socket.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+
+/// The other end has ended its sending; the poll flag has no name in `nix`.
+const HUNG_UP: PollFlags = PollFlags::from_bits_retain(libc::POLLRDHUP);
+
+/// A connection.
+#[derive(Debug)]
+pub enum Socket {
+    /// On this machine.
+    Unix(UnixStream),
+    /// Over the network.
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// A connection over the network: small requests leave at once, and a host that is gone is noticed.
+    ///
+    /// # Errors
+    /// When an option is refused.
+    pub fn of_tcp(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        setsockopt(&stream, sockopt::KeepAlive, &true)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    /// Who is at the other end: a process of this machine, or a host.
+    ///
+    /// # Errors
+    /// When the other end is gone.
+    pub fn peer(&self) -> io::Result<String> {
+        match self {
+            Self::Unix(stream) => {
+                let peer = getsockopt(stream, sockopt::PeerCredentials)?;
+                Ok(format!("pid:{}", peer.pid()))
+            }
+            Self::Tcp(stream) => Ok(format!("ip:{}", stream.peer_addr()?.ip())),
+        }
+    }
+
+    /// Reads what has come; 0 at the end.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = match self {
+                Self::Unix(stream) => (&mut &*stream).read(into),
+                Self::Tcp(stream) => (&mut &*stream).read(into),
+            };
+            match count {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => (&mut &*stream).write_all(bytes),
+            Self::Tcp(stream) => (&mut &*stream).write_all(bytes),
+        }
+    }
+
+    /// Ends one or both directions; what was written before is still delivered.
+    pub fn shutdown(&self, how: Shutdown) {
+        // It may have ended already.
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(how),
+            Self::Tcp(stream) => stream.shutdown(how),
+        };
+    }
+
+    /// Whether the other end has ended its sending, or is gone.
+    #[must_use]
+    pub fn has_hung_up(&self) -> bool {
+        let mut looked = [PollFd::new(self.as_fd(), HUNG_UP)];
+        matches!(poll(&mut looked, PollTimeout::ZERO), Ok(count) if count > 0)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// What came of waiting for one side while the other may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The one can be read: it has sent something, or ended.
+    Readable,
+    /// The other has hung up first.
+    OtherGone,
+    /// Neither, for all that time.
+    Nothing,
+}
+
+/// Waits until `from` can be read, or `other` hangs up.
+///
+/// # Errors
+/// When it cannot be waited.
+pub fn wait_for(from: &Socket, other: &Socket, limit: Duration) -> io::Result<Waited> {
+    let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    loop {
+        let mut looked = [
+            PollFd::new(from.as_fd(), PollFlags::POLLIN),
+            PollFd::new(other.as_fd(), HUNG_UP),
+        ];
+        match poll(&mut looked, timeout) {
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(0) => return Ok(Waited::Nothing),
+            Ok(_) if looked[0].any() == Some(true) => return Ok(Waited::Readable),
+            Ok(_) => return Ok(Waited::OtherGone),
+        }
+    }
+}
+
+/// What clients connect to.
+#[derive(Debug)]
+pub enum Listener {
+    /// On this machine.
+    Unix(UnixListener),
+    /// Over the network.
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// The next client.
+    ///
+    /// # Errors
+    /// When none can be taken in.
+    pub fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Self::Unix(listener) => Ok(Socket::Unix(listener.accept()?.0)),
+            Self::Tcp(listener) => Socket::of_tcp(listener.accept()?.0),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! All streams of the proxy, and what holds them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ascar_congestion::{
+    AnyController, Deployment, Extended, Extensions, Faithful, Fixed, RuleSet, THESIS_AXES,
+    WINDOW_X100_DEFAULT, WINDOW_X100_MAX,
+};
+use ascar_plane::StreamIndicators;
+
+use crate::stream::{Hold, Member, Stream};
+
+/// What holds streams while no rules do, and where they begin when some do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnHold {
+    /// Requests in flight a stream; None: any number.
+    pub window: Option<u32>,
+    /// The least gap between two requests of a stream.
+    pub gap_us: u32,
+}
+
+/// All streams.
+#[derive(Debug)]
+pub struct Streams {
+    own: OwnHold,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By client and server.
+    streams: BTreeMap<(String, String), Arc<Stream>>,
+    deployment: Option<Arc<Deployment>>,
+    /// Streams that there were; the number of one tells its probes apart from others'.
+    count: u64,
+    /// What streams had moved that are gone.
+    gone_bytes: u64,
+}
+
+impl Streams {
+    /// None yet.
+    #[must_use]
+    pub fn new(own: OwnHold) -> Self {
+        Self {
+            own,
+            inner: Mutex::default(),
+        }
+    }
+
+    /// The stream of a client to a server, for one more connection.
+    pub fn join(&self, client: &str, server: &str) -> (Arc<Stream>, Arc<Member>) {
+        let mut inner = self.inner();
+        let pair = (client.to_owned(), server.to_owned());
+        let stream = match inner.streams.get(&pair) {
+            Some(stream) => Arc::clone(stream),
+            None => {
+                inner.count += 1;
+                let hold = self.hold(inner.deployment.as_ref(), inner.count);
+                let stream = Arc::new(Stream::new(pair.0.clone(), pair.1.clone(), hold));
+                inner.streams.insert(pair, Arc::clone(&stream));
+                stream
+            }
+        };
+        let member = stream.join();
+        (stream, member)
+    }
+
+    /// A connection of a stream is over, with requests that nobody will answer. A stream ends with its last one.
+    pub fn leave(&self, stream: &Arc<Stream>, member: &Arc<Member>, requests: u32, bytes: u64) {
+        let mut inner = self.inner();
+        if stream.leave(member, requests, bytes) {
+            inner.gone_bytes += stream.moved_bytes();
+            inner.streams.retain(|_, one| !Arc::ptr_eq(one, stream));
+        }
+    }
+
+    /// Puts rules in force on all streams, which begin anew; None: the proxy's own hold.
+    pub fn follow(&self, rules: Option<RuleSet>) {
+        let mut inner = self.inner();
+        inner.deployment = rules.map(|rules| Arc::new(Deployment::new(rules)));
+        for (number, stream) in inner.streams.values().enumerate() {
+            stream.hold(self.hold(inner.deployment.as_ref(), number as u64));
+        }
+    }
+
+    /// The rules in force, with their use.
+    pub fn used(&self) -> Option<RuleSet> {
+        let inner = self.inner();
+        inner.deployment.as_ref().map(|it| it.observed_rules())
+    }
+
+    /// What each stream shows.
+    pub fn observe(&self) -> Vec<StreamIndicators> {
+        let inner = self.inner();
+        inner.streams.values().map(|it| it.indicators()).collect()
+    }
+
+    /// Bytes that all streams have moved, also those that are gone.
+    pub fn moved_bytes(&self) -> u64 {
+        let inner = self.inner();
+        let now: u64 = inner.streams.values().map(|it| it.moved_bytes()).sum();
+        inner.gone_bytes + now
+    }
+
+    fn hold(&self, deployment: Option<&Arc<Deployment>>, seed: u64) -> Hold {
+        let window_x100 = self.own.window.map(|window| window * 100);
+        let Some(deployment) = deployment else {
+            let fixed = Fixed::new(window_x100.unwrap_or(WINDOW_X100_MAX), self.own.gap_us);
+            return Hold {
+                controller: AnyController::Fixed(fixed),
+                has_window: window_x100.is_some(),
+            };
+        };
+        let window_x100 = window_x100.unwrap_or(WINDOW_X100_DEFAULT);
+        Hold {
+            controller: following(Arc::clone(deployment), window_x100, seed),
+            has_window: true,
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A controller by rules: the original, unless they name what only the extended one has.
+fn following(deployment: Arc<Deployment>, window_x100: u32, seed: u64) -> AnyController {
+    if deployment.rules.axes() == THESIS_AXES {
+        return AnyController::Faithful(Faithful::with_window(deployment, window_x100));
+    }
+    let options = Arc::new(Extensions::default());
+    let extended = Extended::new(deployment, options, seed);
+    let extended = extended.expect("the extensions' defaults are within their ranges");
+    AnyController::Extended(extended.with_window(window_x100))
+}
+
+#[cfg(test)]
+mod tests {
+    use ascar_congestion::Action;
+
+    use super::*;
+
+    fn uniform(tau_us: u32) -> RuleSet {
+        RuleSet::uniform(Action {
+            m100: 100,
+            b100: 0,
+            tau_us,
+        })
+    }
+
+    #[test]
+    fn connections_of_a_pair_share_a_stream_until_the_last_ends() {
+        let streams = Streams::new(OwnHold::default());
+        let (one, member) = streams.join("pid:1", "unix:/a");
+        let (same, again) = streams.join("pid:1", "unix:/a");
+        let (other, _) = streams.join("pid:1", "unix:/b");
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+        streams.leave(&one, &member, 0, 0);
+        assert_eq!(streams.observe().len(), 2);
+        streams.leave(&same, &again, 0, 0);
+        assert_eq!(streams.observe().len(), 1);
+    }
+
+    #[test]
+    fn rules_hold_what_is_there_and_what_comes() {
+        let streams = Streams::new(OwnHold::default());
+        streams.join("pid:1", "unix:/a");
+        assert_eq!(streams.observe()[0].window, None);
+        streams.follow(Some(uniform(7)));
+        streams.join("pid:2", "unix:/a");
+        let windows: Vec<_> = streams.observe().iter().map(|it| it.window).collect();
+        assert_eq!(windows, [Some(8.0), Some(8.0)]);
+        assert_eq!(streams.used().unwrap().rules().len(), 1);
+        streams.follow(None);
+        let windows: Vec<_> = streams.observe().iter().map(|it| it.window).collect();
+        assert_eq!(windows, [None, None]);
+        assert!(streams.used().is_none());
+    }
+
+    #[test]
+    fn without_rules_the_own_window_holds() {
+        let own = OwnHold {
+            window: Some(4),
+            gap_us: 50,
+        };
+        let streams = Streams::new(own);
+        streams.join("pid:1", "unix:/a");
+        let shown = &streams.observe()[0];
+        assert_eq!((shown.window, shown.tau_us), (Some(4.0), 50));
+    }
+}

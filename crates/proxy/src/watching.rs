@@ -1,0 +1,124 @@
+//! What the streams of a running proxy show, a line of JSON a second: as `ascard agent` takes it from a program.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use ascar_arguments::{Mistake, show};
+use ascar_plane::StreamIndicators;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::config::Config;
+use crate::fault::Fault;
+
+/// Between two lines.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The answer of the proxy.
+#[derive(Debug, Deserialize)]
+struct Observed {
+    streams: Vec<StreamIndicators>,
+}
+
+/// Prints a line a second, until nobody reads them or the proxy ends.
+///
+/// # Errors
+/// When the proxy is not there, or ends.
+pub fn watch(config: &Config) -> Result<(), Fault> {
+    let path = config.control.display();
+    let wrong = |what: &dyn std::fmt::Display| Fault(format!("control = {path}: {what}"));
+    let socket = UnixStream::connect(&config.control)
+        .map_err(|error| wrong(&format_args!("{error}; is the proxy running?")))?;
+    let mut lines = BufReader::new(&socket);
+    loop {
+        (&socket)
+            .write_all(b"{\"message\": \"rules.observe/1\"}\n")
+            .map_err(|error| wrong(&error))?;
+        let mut line = String::new();
+        let count = lines.read_line(&mut line).map_err(|error| wrong(&error))?;
+        if count == 0 {
+            return Err(wrong(&"the proxy has ended"));
+        }
+        let observed: Observed = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+        let shown = Value::Object(indicators(config, &observed.streams));
+        show(&format!("{shown}\n")).map_err(|Mistake(text)| Fault(text))?;
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// By route, from 0: sums and means over its streams.
+fn indicators(config: &Config, streams: &[StreamIndicators]) -> Map<String, Value> {
+    let mut found = Map::new();
+    for (route, way) in config.routes.iter().enumerate() {
+        let own: Vec<_> = streams
+            .iter()
+            .filter(|it| it.server == way.server)
+            .collect();
+        let mut put = |name: &str, value: Value| {
+            found.insert(format!("{route}.{name}"), value);
+        };
+        let sum = |of: &dyn Fn(&StreamIndicators) -> u64| own.iter().map(|it| of(it)).sum::<u64>();
+        put("streams", json!(own.len()));
+        put("connections", json!(sum(&|it| it.connections.into())));
+        put("in_flight", json!(sum(&|it| it.in_flight.into())));
+        put("waiting", json!(sum(&|it| it.waiting.into())));
+        put("read_bytes_total", json!(sum(&|it| it.read_bytes)));
+        put("written_bytes_total", json!(sum(&|it| it.written_bytes)));
+        put("replies_total", json!(sum(&|it| it.replies)));
+        let mut put_mean = |name: &str, of: &dyn Fn(&StreamIndicators) -> Option<f64>| {
+            let values: Vec<f64> = own.iter().filter_map(|it| of(it)).collect();
+            if !values.is_empty() {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                put(name, json!(mean));
+            }
+        };
+        put_mean("window", &|it| it.window);
+        put_mean("tau_us", &|it| Some(it.tau_us.into()));
+        put_mean("ack_ewma_us", &|it| Some(it.ack_ewma_us.into()));
+        put_mean("send_ewma_us", &|it| Some(it.send_ewma_us.into()));
+        put_mean("pt_ratio", &|it| Some(it.pt_ratio));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_summed_and_averaged_by_route() {
+        let config = Config::parse(
+            "control = 'c'
+            [[route]]
+            listen = 'unix:a'
+            server = 'unix:/s'
+            [[route]]
+            listen = 'unix:b'
+            server = 'tcp:h:1'",
+        )
+        .unwrap();
+        let stream = |window, in_flight| StreamIndicators {
+            client: "pid:1".to_owned(),
+            server: "unix:/s".to_owned(),
+            window,
+            tau_us: 0,
+            ack_ewma_us: 10,
+            send_ewma_us: 10,
+            pt_ratio: 1.0,
+            in_flight,
+            waiting: 0,
+            connections: 1,
+            read_bytes: 4096,
+            written_bytes: 0,
+            replies: 1,
+        };
+        let found = indicators(&config, &[stream(Some(8.0), 3), stream(Some(4.0), 4)]);
+        assert_eq!(found["0.window"], json!(6.0));
+        assert_eq!(found["0.in_flight"], json!(7));
+        assert_eq!(found["0.read_bytes_total"], json!(8192));
+        assert_eq!(found["1.streams"], json!(0));
+        assert!(!found.contains_key("1.window"));
+        assert!(!indicators(&config, &[stream(None, 1)]).contains_key("0.window"));
+    }
+}

@@ -1,0 +1,329 @@
+//! Bytes on one side are the bytes on the other: requests and replies of random kinds and lengths, cut anywhere,
+//! answered in any order, while the hold of the stream changes.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use ascar_congestion::{Action, RuleSet};
+use ascar_nbd::numbers::{chunk_flag, chunk_kind};
+use ascar_nbd::{
+    Agreed, BlockSizes, Chunk, ClientHandshake, Command, Export, Parsed, Request, ServerHandshake,
+    SimpleReply, Step,
+};
+use ascar_proxy::address::Address;
+use ascar_proxy::connection::serve;
+use ascar_proxy::socket::Socket;
+use ascar_proxy::streams::{OwnHold, Streams};
+use ascar_random::Random;
+
+const REQUESTS: u64 = 200;
+const LENGTH_BYTES_MAX: u64 = 150_000;
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ascar-proxy-{}-{name}", std::process::id()));
+    std::fs::create_dir(&path).unwrap();
+    path
+}
+
+/// Writes in pieces of random lengths.
+fn write_cut(mut to: &UnixStream, mut bytes: &[u8], random: &mut Random) {
+    while !bytes.is_empty() {
+        let most = if random.below(3) == 0 { 40 } else { 100_000 };
+        let count = (1 + random.below(most) as usize).min(bytes.len());
+        to.write_all(&bytes[..count]).unwrap();
+        bytes = &bytes[count..];
+    }
+}
+
+/// All that a client says after the negotiation, and its requests.
+fn requests(random: &mut Random) -> (Vec<u8>, Vec<Request>) {
+    let (mut bytes, mut all) = (Vec::new(), Vec::new());
+    for cookie in 0..REQUESTS {
+        let kinds = [Command::Read, Command::Write, Command::Flush, Command::Trim];
+        let command = kinds[random.below(4) as usize];
+        let small = random.below(2) == 0;
+        let most = if small { 600 } else { LENGTH_BYTES_MAX };
+        let length_bytes = match command {
+            Command::Flush => 0,
+            _ => 1 + random.below(most) as u32,
+        };
+        let request = Request {
+            flags: 0,
+            command,
+            cookie: cookie.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            offset_bytes: random.below(1 << 40),
+            length_bytes,
+        };
+        bytes.extend_from_slice(&request.encode());
+        let payload = request.payload_bytes() as usize;
+        bytes.extend((0..payload).map(|at| (at as u64 ^ cookie) as u8));
+        all.push(request);
+    }
+    let end = Request {
+        flags: 0,
+        command: Command::Disconnect,
+        cookie: u64::MAX,
+        offset_bytes: 0,
+        length_bytes: 0,
+    };
+    bytes.extend_from_slice(&end.encode());
+    (bytes, all)
+}
+
+/// The parts of an answer; parts of several answers may be mixed.
+fn parts(request: &Request, structured: bool, random: &mut Random) -> VecDeque<Vec<u8>> {
+    let data = |count: u32| (0..count).map(|at| (at ^ request.length_bytes) as u8);
+    if random.below(10) == 0 {
+        let refusal = Some(ascar_nbd::ErrorCode::InputOutput);
+        return [SimpleReply::new(request.cookie, refusal).encode().to_vec()].into();
+    }
+    if request.command != Command::Read || !structured {
+        let mut bytes = SimpleReply::new(request.cookie, None).encode().to_vec();
+        bytes.extend(data(request.reply_bytes()));
+        return [bytes].into();
+    }
+    let (mut parts, mut left) = (VecDeque::new(), request.length_bytes);
+    while left > 0 {
+        let count = left.min(1 + random.below(60_000) as u32);
+        left -= count;
+        let is_last = left == 0 && random.below(2) == 0;
+        let header = Chunk {
+            flags: if is_last { chunk_flag::DONE } else { 0 },
+            kind: chunk_kind::OFFSET_DATA,
+            cookie: request.cookie,
+            payload_bytes: count + 8,
+        };
+        let mut bytes = header.encode().to_vec();
+        bytes.extend_from_slice(&request.offset_bytes.to_be_bytes());
+        bytes.extend(data(count));
+        parts.push_back(bytes);
+        if left == 0 && !is_last {
+            parts.push_back(Chunk::none(request.cookie).to_vec());
+        }
+    }
+    parts
+}
+
+/// Negotiates as a server; what the client has said behind that.
+fn welcome(mut client: &UnixStream, structured: bool) -> Vec<u8> {
+    let export = Export {
+        name: String::new(),
+        description: String::new(),
+        size_bytes: 1 << 50,
+        flags: 0,
+        block_sizes: BlockSizes::default(),
+    };
+    let mut handshake = if structured {
+        ServerHandshake::new()
+    } else {
+        ServerHandshake::without_structured_replies()
+    };
+    client.write_all(&ServerHandshake::greeting()).unwrap();
+    let (mut come, mut out) = (Vec::new(), Vec::new());
+    loop {
+        let exports = std::slice::from_ref(&export);
+        let step = handshake.take(exports, &come, &mut out).unwrap();
+        client.write_all(&std::mem::take(&mut out)).unwrap();
+        match step {
+            Step::Needs { .. } => read_some(client, &mut come),
+            Step::Took { consumed_bytes } => drop(come.drain(..consumed_bytes)),
+            Step::Done { consumed_bytes, .. } => return come.split_off(consumed_bytes),
+        }
+    }
+}
+
+/// Negotiates as a client.
+fn negotiate(mut server: &UnixStream) -> Agreed {
+    let mut handshake = ClientHandshake::new("", true).unwrap();
+    let (mut come, mut out) = (Vec::new(), Vec::new());
+    loop {
+        let step = handshake.take(&come, &mut out).unwrap();
+        server.write_all(&std::mem::take(&mut out)).unwrap();
+        match step {
+            Step::Needs { .. } => read_some(server, &mut come),
+            Step::Took { consumed_bytes } => drop(come.drain(..consumed_bytes)),
+            Step::Done {
+                consumed_bytes,
+                outcome,
+            } => {
+                assert_eq!(come.len(), consumed_bytes);
+                return outcome;
+            }
+        }
+    }
+}
+
+fn read_some(mut from: &UnixStream, into: &mut Vec<u8>) {
+    let mut piece = [0; 4096];
+    let count = from.read(&mut piece).unwrap();
+    assert!(count > 0, "it ended");
+    into.extend_from_slice(&piece[..count]);
+}
+
+/// What a server heard, what it said, and the most requests that it had at once.
+#[derive(Debug, Default)]
+struct Served {
+    heard: Vec<u8>,
+    said: Vec<u8>,
+    most: usize,
+}
+
+fn serve_once(client: &UnixStream, structured: bool, seed: u64) -> Served {
+    let mut random = Random::new(seed);
+    let open = AtomicUsize::new(0);
+    let (asked, answers) = std::sync::mpsc::channel::<Request>();
+    let mut served = Served {
+        heard: welcome(client, structured),
+        ..Served::default()
+    };
+    thread::scope(|scope| {
+        let open = &open;
+        let saying = scope.spawn(move || {
+            let (mut waiting, mut said) = (Vec::<VecDeque<Vec<u8>>>::new(), Vec::new());
+            loop {
+                let next = if waiting.is_empty() {
+                    answers.recv().ok()
+                } else {
+                    answers.try_recv().ok()
+                };
+                match next {
+                    Some(request) => waiting.push(parts(&request, structured, &mut random)),
+                    None if waiting.is_empty() => return said,
+                    None => {}
+                }
+                let chosen = random.below(waiting.len() as u64) as usize;
+                let part = waiting[chosen].pop_front().unwrap();
+                if waiting[chosen].is_empty() {
+                    waiting.swap_remove(chosen);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                }
+                write_cut(client, &part, &mut random);
+                said.extend_from_slice(&part);
+            }
+        });
+        let mut at = 0;
+        loop {
+            let parsed = Request::parse(&served.heard[at..]).unwrap();
+            if let Parsed::Found { value, .. } = parsed {
+                let whole = Request::BYTES + value.payload_bytes() as usize;
+                if served.heard.len() - at >= whole {
+                    at += whole;
+                    if value.command == Command::Disconnect {
+                        break;
+                    }
+                    let now = open.fetch_add(1, Ordering::SeqCst) + 1;
+                    served.most = served.most.max(now);
+                    asked.send(value).unwrap();
+                    continue;
+                }
+            }
+            read_some(client, &mut served.heard);
+        }
+        drop(asked);
+        served.said = saying.join().unwrap();
+    });
+    served
+}
+
+/// One connection; what passed it must be the same on both sides.
+fn pass(name: &str, structured: bool, own: OwnHold, changes: bool, seed: u64) -> Served {
+    let folder = folder(name);
+    let path = folder.join("server");
+    let listener = UnixListener::bind(&path).unwrap();
+    let streams = Streams::new(own);
+    let (client, proxied) = UnixStream::pair().unwrap();
+    let mut random = Random::new(seed);
+    let (said, all) = requests(&mut random);
+    let is_over = AtomicBool::new(false);
+    let served = thread::scope(|scope| {
+        let (streams, is_over) = (&streams, &is_over);
+        let serving = scope.spawn(move || {
+            let (server, _) = listener.accept().unwrap();
+            serve_once(&server, structured, seed + 1)
+        });
+        scope.spawn(move || serve(Socket::Unix(proxied), &Address::Unix(path), streams));
+        if changes {
+            let mut random = Random::new(seed + 2);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    let action = Action {
+                        m100: 0,
+                        b100: 100 + random.below(900) as i32,
+                        tau_us: [0, 20, 5_000_000][random.below(3) as usize],
+                    };
+                    let rules = (random.below(3) > 0).then(|| RuleSet::uniform(action));
+                    streams.follow(rules);
+                    thread::sleep(std::time::Duration::from_micros(random.below(3_000)));
+                }
+            });
+        }
+        assert_eq!(negotiate(&client).structured_replies, structured);
+        let saying = client.try_clone().unwrap();
+        let writing = scope.spawn(move || write_cut(&saying, &said, &mut random));
+        let mut heard = Vec::new();
+        (&client).read_to_end(&mut heard).unwrap();
+        is_over.store(true, Ordering::SeqCst);
+        writing.join().unwrap();
+        let served = serving.join().unwrap();
+        assert!(heard == served.said, "replies differ");
+        served
+    });
+    let (said, _) = requests(&mut Random::new(seed));
+    assert!(said == served.heard, "requests differ");
+    assert!(streams.observe().is_empty());
+    let moved = |request: &Request| match request.command {
+        Command::Read | Command::Write => u64::from(request.length_bytes),
+        _ => 0,
+    };
+    assert_eq!(streams.moved_bytes(), all.iter().map(moved).sum::<u64>());
+    std::fs::remove_dir_all(folder).unwrap();
+    served
+}
+
+#[test]
+fn everything_passes_without_a_hold() {
+    for seed in 0..6 {
+        pass(
+            &format!("free{seed}"),
+            seed % 2 == 0,
+            OwnHold::default(),
+            false,
+            seed * 10,
+        );
+    }
+}
+
+#[test]
+fn everything_passes_within_a_window() {
+    let own = OwnHold {
+        window: Some(5),
+        gap_us: 0,
+    };
+    for seed in 0..6 {
+        let served = pass(
+            &format!("held{seed}"),
+            seed % 2 == 0,
+            own,
+            false,
+            seed * 10 + 1,
+        );
+        assert!(served.most <= 5, "{} at once", served.most);
+    }
+}
+
+#[test]
+fn everything_passes_while_the_hold_changes() {
+    for seed in 0..6 {
+        pass(
+            &format!("changed{seed}"),
+            seed % 2 == 0,
+            OwnHold::default(),
+            true,
+            seed * 10 + 2,
+        );
+    }
+}

@@ -1,0 +1,315 @@
+"""Windows and paces are in force, rules change them at work and end in time; nothing is dropped."""
+
+from __future__ import annotations
+
+import json
+import queue
+import random
+import stat
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nbd_peers as nbd
+from ascar.program.node_binary import find_ascard
+from data_plane_peers import Proxy, disk_of, fio, needed, until
+from nbd_peers import RawClient, RawServer, Session
+
+EVERYWHERE = "0,2147483647,0,2147483647,100,2147483647"
+
+
+def rules(window: int, tau_us: int = 0) -> str:
+    """One rule that sets a window and a pace."""
+    return f"1,1000000\n{EVERYWHERE},0,{window * 100},{tau_us}\n"
+
+
+def load(text: str, within_s: float, name: str = "a1") -> dict[str, Any]:
+    """A trial, as a manager asks for it."""
+    return {"message": "rules.load/1", "rules": name, "text": text, "within_s": within_s}
+
+
+class CountingServer(RawServer):
+    """Answers each request after a while, and counts how many it has at once.
+
+    Args:
+        path: its socket.
+        delay_s: of each answer.
+    """
+
+    def __init__(self, path: Path, delay_s: float) -> None:
+        self.most = 0
+        self.gaps_s: list[float] = []
+        self._delay_s = delay_s
+        super().__init__(path, self._delayed)
+
+    def _delayed(self, session: Session) -> None:
+        session.negotiate()
+        waiting: queue.Queue[tuple[float, nbd.Asked] | None] = queue.Queue()
+        answered = [0]
+
+        def answer() -> None:
+            while (one := waiting.get()) is not None:
+                time.sleep(max(0.0, one[0] - time.monotonic()))
+                answered[0] += 1
+                session.answer(one[1])
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        last_s = None
+        try:
+            for count, asked in enumerate(session.requests(), 1):
+                now_s = time.monotonic()
+                self.most = max(self.most, count - answered[0])
+                if last_s is not None:
+                    self.gaps_s.append(now_s - last_s)
+                last_s = now_s
+                waiting.put((now_s + self._delay_s, asked))
+        finally:
+            waiting.put(None)
+            answering.join()
+
+
+def work(proxy: Proxy, count: int, *, checked: bool = True) -> float:
+    """So many reads at once, all of which are answered; the seconds that it took."""
+    with RawClient(disk_of(proxy)) as client:
+        client.negotiate()
+        begun_s = time.monotonic()
+        client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(count)))
+        for at in range(count):
+            answer = client.receive(528)
+            assert not checked or answer == nbd.simple_reply(at) + bytes(512)
+        return time.monotonic() - begun_s
+
+
+def test_no_more_than_the_window_is_in_flight(start, folder):
+    with CountingServer(folder / "server.sock", 0.02) as server:
+        proxy = start.proxy(server.path, "window = 8\n")
+        took_s = work(proxy, 64)
+        assert server.most == 8
+        assert took_s >= 64 / 8 * 0.02
+        assert proxy.log() == ""
+
+
+def test_connections_of_one_client_share_their_stream(start, folder):
+    with CountingServer(folder / "server.sock", 0.2) as server:
+        proxy = start.proxy(server.path, "window = 3\n")
+        with RawClient(disk_of(proxy)) as one, RawClient(disk_of(proxy)) as other:
+            for client in (one, other):
+                client.negotiate()
+                client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(4)))
+            (stream,) = until(lambda: [one for one in proxy.streams() if one["in_flight"] == 3])
+            assert (stream["connections"], stream["window"]) == (2, 3.0)
+            for client in (one, other):
+                for at in range(4):
+                    assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
+
+
+def test_requests_leave_a_pace_apart(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, "gap_us = 5000\n")
+        took_s = work(proxy, 40)
+        assert 39 * 0.005 <= took_s < 2.0
+        assert sorted(server.gaps_s)[len(server.gaps_s) // 2] > 0.004
+
+
+def test_without_a_window_all_that_is_asked_is_in_flight(start, folder):
+    with CountingServer(folder / "server.sock", 0.3) as server:
+        proxy = start.proxy(server.path)
+        work(proxy, 200)
+        assert server.most > 150
+
+
+def test_memory_is_bounded_whatever_a_client_asks(start, folder):
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for _ in session.requests():
+            pass  # and answers nothing
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.socket.settimeout(0.5)
+            asked = b"".join(nbd.request(nbd.READ, at, 0, 1 << 20) for at in range(100_000))
+            with pytest.raises(TimeoutError):
+                client.send(asked)
+            (stream,) = proxy.streams()
+            assert stream["in_flight"] == 1024
+
+
+def test_a_stream_takes_little_memory(start, folder):
+    def resident_kib() -> int:
+        status = Path(f"/proc/{proxy.process.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1])
+
+    with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
+        proxy = start.proxy(server.path, "window = 32\n")
+        work(proxy, 2000)
+        before_kib = resident_kib()
+        clients = [stack.enter_context(RawClient(disk_of(proxy))) for _ in range(64)]
+        for client in clients:
+            client.negotiate()
+            client.send(b"".join(nbd.request(nbd.READ, at, 0, 4096) for at in range(32)))
+        for client in clients:
+            client.receive(4112 * 32)
+        assert (resident_kib() - before_kib) / len(clients) <= 256
+
+
+def test_rules_change_a_load_at_work_and_drop_nothing(start, folder):
+    with CountingServer(folder / "server.sock", 0.005) as server:
+        proxy = start.proxy(server.path)
+        done = threading.Event()
+
+        def change() -> None:
+            chosen = random.Random(3)
+            while not done.wait(0.01):
+                window, tau_us = chosen.randrange(1, 20), chosen.choice([0, 0, 300, 3_000_000])
+                assert proxy.ask(load(rules(window, tau_us), 30.0))["rules"] == "a1"
+                if chosen.random() < 0.3:
+                    assert proxy.ask({"message": "rules.stop/1"})["rules"] is None
+
+        changing = threading.Thread(target=change)
+        changing.start()
+        try:
+            for _ in range(3):
+                work(proxy, 500)
+        finally:
+            done.set()
+            changing.join()
+
+
+def test_rules_end_in_time_and_everything_passes_again(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path)
+        told = proxy.ask(load(rules(2), 1.5))
+        assert told == {"message": "rules.in-force/1", "controller": "client1", "rules": "a1"}
+        work(proxy, 40)
+        assert server.most <= 8  # the window that streams begin with
+        until(lambda: "their time is over" in proxy.log())
+        server.most = 0
+        work(proxy, 100)
+        assert server.most > 50
+        assert proxy.log() == "ascard proxy: rules a1: their time is over; in force: none\n"
+
+
+def deploy(proxy: Proxy, words: list[str], text: str | None = None) -> dict[str, Any]:
+    """What `ascar sharp` prints."""
+    if text is not None:
+        (proxy.folder / "rules.txt").write_text(text)
+    connection = ["--connection", str(proxy.folder / "connection.toml"), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ascar", "sharp", *words, *connection],
+        capture_output=True, text=True, check=False, cwd=proxy.folder,
+        env={"ASCAR_RUNTIME_DIR": str(proxy.folder / "run"), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_deploying_shows_in_fio(start):
+    proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))
+    measured = {"free": fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]}
+    deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"], f"1,2\n{EVERYWHERE},100,0,0\n")
+    measured["window 8"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
+    deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"], rules(2))
+    measured["window 2"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
+    shown = deploy(proxy, ["show"])
+    (workload,) = shown["workloads"]
+    assert workload["workload"] == "blocks"
+    assert workload["rule_set"]["rules"][0]["used_times"] > 100
+    deploy(proxy, ["down"])
+    measured["down"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
+    assert measured["free"] > 1000 and measured["down"] > 1000, measured
+    assert 0.8 * 400 < measured["window 8"] <= 1.05 * 400, measured
+    assert 0.8 * 100 < measured["window 2"] <= 1.1 * 100, measured
+
+
+def test_a_deployment_with_a_limit_ends_by_itself(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        done = deploy(proxy, ["deploy", "rules.txt", "--floor", "0%", "--back-after", "2 s"], rules(4))
+        assert done["controllers"] == ["client1"]
+        assert proxy.ask({"message": "rules.show/1"})["on_trial"] is True
+        until(lambda: proxy.ask({"message": "rules.show/1"})["rules"] is None)
+
+
+@pytest.mark.slow
+def test_rules_below_the_floor_are_refused(start):
+    proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))
+    start.started(
+        [needed("fio", "fio"), "--name=load", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={disk_of(proxy)}",
+         "--rw=randread", "--bs=4k", "--iodepth=32", "--time_based", "--runtime=90", "--output=/dev/null"]
+    )  # fmt: skip
+    until(proxy.streams)
+    with pytest.raises(AssertionError, match="below the floor of 80%"):
+        deploy(proxy, ["deploy", "rules.txt"], rules(2))
+    assert proxy.ask({"message": "rules.show/1"})["rules"] is None
+
+
+def test_the_control_socket_is_its_users_alone_and_answers_anything_in_a_line(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        assert stat.S_IMODE(proxy.control.stat().st_mode) == 0o600
+        chosen = random.Random(4)
+        good = json.dumps(load(rules(2), 30.0)).encode()
+        for _ in range(200):
+            broken = bytearray(good)
+            for _ in range(chosen.randrange(1, 8)):
+                broken[chosen.randrange(len(broken))] = chosen.randrange(256)
+            line = bytes(broken).replace(b"\n", b" ") + b"\n"
+            assert json.loads(proxy.ask_line(line))["message"] in {"refusal/1", "rules.in-force/1"}
+            proxy.ask({"message": "rules.stop/1"})
+        for line in (b"\n", b"{}\n", b"[" * 100_000 + b"\n", b"x" * (2 << 20), b"\xff\xfe\n"):
+            with suppress(ConnectionError):  # closed before it had read all of it
+                said = json.loads(proxy.ask_line(line))
+            assert said["message"] == "refusal/1" and "\n" not in said["reason"]
+        work(proxy, 10)
+        assert proxy.log() == ""
+
+
+def test_rules_for_files_are_refused(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        told = proxy.ask(load(rules(2).replace("1,1000000", "1,1000000,active_files=2"), 30.0))
+        assert told["message"] == "refusal/1" and "active_files = 2" in told["reason"]
+
+
+def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, "window = 8\n")
+        command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]
+        with (
+            RawClient(disk_of(proxy)) as client,
+            subprocess.Popen(command, stdout=subprocess.PIPE) as watching,
+        ):
+            client.negotiate()
+            client.read(1, 4096)
+            assert watching.stdout is not None
+            lines = map(json.loads, watching.stdout)
+            found = next(line for line in lines if line["0.read_bytes_total"])
+            watching.kill()
+        assert (found["0.streams"], found["0.window"], found["0.read_bytes_total"]) == (1, 8.0, 4096)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("window = 0\n", "window = 0: allowed are 1 to 256"),
+        ("windows = 8\n", "windows"),
+        ('workload = "a b"\n', 'workload = "a b"'),
+    ],
+)
+def test_a_wrong_file_is_refused_in_a_line(folder, keys, words):
+    config = folder / "proxy.toml"
+    config.write_text(f'control = "c"\n{keys}[[route]]\nlisten = "unix:a"\nserver = "unix:b"\n', "utf-8")
+    done = subprocess.run(
+        [find_ascard(), "proxy", "--config", config], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1 and words in done.stderr
