@@ -56,6 +56,27 @@ def test_another_rule_can_be_varied(ascar, rules):
     assert (refused.status, "has rules 1 to 2" in refused.error) == (2, True)
 
 
+def test_rules_for_metadata_say_so(ascar, tmp_path):
+    out, first = tmp_path / "metadata.txt", tmp_path / "first.txt"
+    words = ["search", "mdtest", "--metadata", "--duration", "2 s", "--evaluations", "20", "--out", str(out)]
+    document = ascar("sharp", *words, "--json", "--quiet", "--set", "warmup_s=0.5").document
+    assert document["followers"] == "metadata"
+    figures = {one["name"] for one in document["verification"]["figures"]}
+    assert {"metadata_operations_per_s", "metadata_latency_ms_p99", "jain_index"} <= figures
+    assert "throughput_mb_per_s" not in figures
+    first.write_text("1,2,active_files=2\n0,2147483647,0,2147483647,100,2147483647,100,0,0\n")
+    refused = ascar("sharp", *words, "--force", "--rules", str(first))
+    assert (refused.status, "active_files=2 is for streams of file data" in refused.error) == (2, True)
+
+
+def test_indicators_that_rules_bound_are_shown(ascar, tmp_path):
+    out = tmp_path / "kinds.txt"
+    words = ["--along", "write_share", "--duration", "2 s", "--evaluations", "40", "--out", str(out)]
+    done = ascar("sharp", "search", "random-write", *words, "--quiet", "--force")
+    assert "ack ms" in done.out
+    assert out.read_text().splitlines()[0].endswith("slow_ack_ewma,timeout_rate,write_share")
+
+
 def test_a_split_covers_what_was_split(ascar, rules):
     done = ascar("sharp", "split", str(rules))
     assert len(RuleSet.parse(done.out).rules) == 9

@@ -388,6 +388,7 @@ class SharpSearchResult(
         course: the runs after which the best rules changed.
         verification: the comparison of the best rules with the system as it is, in turns, on fresh seeds.
         out: the file of the best rules.
+        followers: the streams that the rules are for: "data", "metadata", or "client group N", from 1.
     """
 
     scenario: str
@@ -405,6 +406,7 @@ class SharpSearchResult(
     course: tuple[CoursePoint, ...]
     verification: RuleVerification
     out: str
+    followers: str = "data"
 
 
 class ControllerRules(msgspec.Struct, frozen=True, kw_only=True):

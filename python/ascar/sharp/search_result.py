@@ -11,6 +11,7 @@ from ascar.results.encode import extended
 from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
 from ascar.sharp.rule_results import rule_set_result
 from ascar.simulation import Scenario
+from ascar.simulation.controlled import followers_in_words
 from ascar.simulation.spread import estimate
 from ascar.space import Space
 from ascar.systems.machine import describe_machine
@@ -69,6 +70,7 @@ def search_result(
         course=tuple(CoursePoint(evaluations=at, score=score) for at, score in judge.course),
         verification=_verification(verdict),
         out=str(task.out),
+        followers=followers_in_words(task.followers),
     )
 
 

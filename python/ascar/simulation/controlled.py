@@ -108,6 +108,13 @@ def check_followers(scenario: Scenario, followers: Followers) -> None:
         raise ScenarioError(f"client group {followers + 1}: {scenario.name!r} has {count}, counted from 1")
 
 
+def followers_in_words(followers: Followers) -> str:
+    """Followers as results name them."""
+    if followers is None:
+        return "data"
+    return followers if followers == "metadata" else f"client group {followers + 1}"
+
+
 def rules_of(outcome: ClusterOutcome, scenario: Scenario, followers: Followers) -> tuple[str, ...]:
     """The rule sets that these streams followed in a run, with their use, as text."""
     groups = len(scenario.clients)

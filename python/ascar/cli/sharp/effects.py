@@ -18,6 +18,8 @@ _NAMES = {
     "stdev": "deviation, MB/s",
     "latency_ms_p99": "p99 latency, ms",
     "service_time_ms_p99": "p99 service time, ms",
+    "metadata_operations_per_s": "metadata operations/s",
+    "metadata_latency_ms_p99": "p99 latency of metadata, ms",
     "jain_index": "Jain's index",
 }
 _PRICES = ("latency_ms_p99", "jain_index")

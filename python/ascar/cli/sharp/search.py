@@ -142,7 +142,7 @@ def search(
         seed=seed,
         settings=settings,
     )
-    followers = followers_of(client_group, metadata=metadata, active_files=active_files)
+    followers = followers_of(client_group, metadata=metadata, active_files=active_files, start=plan.start)
     ruled = group_rules_of(group_rules or (), client_group, metadata=metadata)
     if simulated is not None:
         simulated = ruled(simulated)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ascar.rules import RuleSet
     from ascar.simulation import Scenario
     from ascar.simulation.controlled import Followers
 
@@ -46,16 +47,19 @@ def scenario_or_live(
     return None if named is None else scenario_of(named, seconds, seed, settings)
 
 
-def followers_of(client_group: int | None, *, metadata: bool, active_files: str | None) -> Followers:
+def followers_of(
+    client_group: int | None, *, metadata: bool, active_files: str | None, start: RuleSet
+) -> Followers:
     """The streams that rules are made for.
 
     Args:
         client_group: the group, counted from 1; None: all.
         metadata: whether they are the streams of metadata operations.
         active_files: limits on the files of a stream that are to be tried.
+        start: the rules that a search begins with.
 
     Raises:
-        InputError: options for streams of file data were given for those of metadata operations.
+        InputError: rules or options for streams of file data were given for those of metadata operations.
     """
     from ascar.errors import InputError
 
@@ -64,6 +68,11 @@ def followers_of(client_group: int | None, *, metadata: bool, active_files: str 
     for option, value in {"--client-group": client_group, "--active-files": active_files}.items():
         if value is not None:
             raise InputError(f"{option} with --metadata: it is for streams of file data; leave it out")
+    if start.active_files:
+        raise InputError(
+            f"--rules with --metadata: active_files={start.active_files} is for streams of file data; "
+            "take it out of line 1"
+        )
     return "metadata"
 
 

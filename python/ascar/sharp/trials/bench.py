@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ascar.simulation import ClusterOutcome, Scenario
     from ascar.simulation.controlled import Followers
 
-_KEPT = 64  # runs of a scenario and a seed: one that differs in unused rules alone is not made again
+_KEPT = 16  # runs of a scenario and a repeat: one that differs in unused rules alone is not made again
+_REPEATS_KEPT = 256
 FRESH = 1_000_000
 """Repeats from here on are kept for the last comparison: no candidate was chosen by them."""
 _SEED_MAX = 2**63 - 1
@@ -201,6 +202,8 @@ class SimulatedBench:
 
     def _result(self, number: int, trial: RuleTrial, ended: threading.Event) -> RuleRun | None:
         made = self._made.setdefault((number, trial.repeat), deque(maxlen=_KEPT))
+        if len(self._made) > _REPEATS_KEPT * len(self._scenarios):
+            self._made.pop(next(iter(self._made)), None)
         if trial.rules is not None:
             for known in tuple(made):
                 if known.rules is not None and _acts_alike(trial.rules, known.rules):
