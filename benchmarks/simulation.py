@@ -106,10 +106,9 @@ def _calibrated(row: Row, seeds: int) -> dict[str, Any]:
 
 def windows(benchmark: Benchmark, seeds: int) -> None:
     """Print throughput against the window, and draw it."""
-    found = benchmark.run(
-        Piece(f"windows {row.name}, {seeds} seeds", partial(_by_window, row, seeds)) for row in ROWS
-    )
-    means = {row.name: one["means"] for row, one in zip(ROWS, found.values(), strict=False)}
+    keys = {row.name: f"windows {row.name}, {seeds} seeds" for row in ROWS}
+    found = benchmark.run(Piece(keys[row.name], partial(_by_window, row, seeds)) for row in ROWS)
+    means = {name: found[key]["means"] for name, key in keys.items() if key in found}
     axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")[1]
     for name, values in means.items():
         axes.plot(WINDOWS, values, marker="o", markersize=3, label=name)
