@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Start = Callable[..., ModelledDisk]
 
+BLOCK = 4096
+
 
 def works(disk: ModelledDisk) -> bool:
     """Whether a new client is served."""
@@ -126,6 +128,31 @@ def test_a_client_that_reads_nothing_takes_no_memory(disk: Start) -> None:
         assert sent < 100_000
         assert one.memory_kib() < before + (16 << 10)
         assert works(one)
+
+
+def test_a_write_of_one_who_reads_nothing_overwrites_nothing_newer(disk: Start) -> None:
+    """Its reply waits behind others that are not read; the write is done all the same, in its turn."""
+    one = disk(MEMORY, "--size", "64MiB")
+    with one.client() as silent, one.client() as other:
+        silent.send(READ, 0, 32 << 20, cookie=1)
+        silent.send(WRITE, 0, data=b"A" * BLOCK, cookie=2)
+        time.sleep(0.2)
+        other.write(0, b"B" * BLOCK)
+        other.flush()
+        silent.socket.close()
+        time.sleep(0.2)
+        assert other.read(0, BLOCK) == b"B" * BLOCK
+
+
+def test_writes_of_one_who_reads_nothing_keep_no_memory(disk: Start) -> None:
+    one = disk(MEMORY, "--size", "64MiB")
+    with one.client() as silent, one.client() as other:
+        silent.send(READ, 0, 32 << 20)
+        for cookie in range(1, 20):
+            silent.send(WRITE, 0, data=bytes(32 << 20), cookie=cookie)
+        other.socket.settimeout(5)
+        other.write(0, b"B" * BLOCK)
+        assert other.read(0, BLOCK) == b"B" * BLOCK
 
 
 def test_a_thousand_clients_are_served(disk: Start) -> None:

@@ -1,8 +1,7 @@
-//! What a connection is told, by a thread of its own: it moves the data of reads, and of writes that never were in the
-//! cache.
+//! What a connection is told, by a thread of its own, which moves the data of reads. It waits where the client does not
+//! take what it is told, and so nobody waits for it.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use ascar_nbd::{Chunk, Command, ErrorCode, Request, SimpleReply};
@@ -10,7 +9,7 @@ use ascar_nbd::{Chunk, Command, ErrorCode, Request, SimpleReply};
 use crate::LOG;
 use crate::lease::Lease;
 use crate::socket::{Half, Socket};
-use crate::store::{Change, Store};
+use crate::store::Store;
 
 /// So much of a read is in memory at a time.
 const PIECE_BYTES: u64 = 256 << 10;
@@ -44,13 +43,6 @@ pub(crate) enum Said {
         /// How much.
         count: u32,
     },
-    /// It is done, once this is on the medium.
-    Written {
-        /// What came after what.
-        number: u64,
-        /// The write.
-        change: Arc<Change>,
-    },
     /// It is done.
     Done,
     /// It is not, and why.
@@ -80,15 +72,13 @@ pub(crate) struct Replies<'a> {
 }
 
 impl Replies<'_> {
-    /// Answers until no request is under way and none can come. What a client that is gone has written is still
-    /// written.
+    /// Answers until no request is under way and none can come.
     pub(crate) fn run(&self, answers: Receiver<Answer>) {
         let mut buffer = Vec::new();
         let mut is_gone = false;
         for answer in answers {
             let refusal = match &answer.said {
                 Said::Refused(code) => Some(*code),
-                Said::Written { number, change } => self.written(*number, change),
                 Said::Data { .. } | Said::Done => None,
             };
             if is_gone {
@@ -105,23 +95,6 @@ impl Replies<'_> {
                 self.socket.close(Half::Both);
             }
         }
-    }
-
-    fn written(&self, number: u64, change: &Change) -> Option<ErrorCode> {
-        let put = self.store.put(number, change).and_then(|()| {
-            if change.fua {
-                self.store.sync()?;
-                self.store.powered_since(change.cuts)?;
-            }
-            Ok(())
-        });
-        put.err().map(|error| {
-            LOG.line(format_args!("a write fails: {error}"));
-            match error.raw_os_error() {
-                Some(libc::ENOSPC) => ErrorCode::NoSpace,
-                _ => ErrorCode::InputOutput,
-            }
-        })
     }
 
     fn tell(&self, request: &Request, refusal: Option<ErrorCode>) -> io::Result<()> {

@@ -58,6 +58,22 @@ impl Change {
     }
 }
 
+/// What came after what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// A write's number.
+    pub(crate) number: u64,
+    /// The lowest number of a write that is still under way, this one included; later orders have none below it.
+    pub(crate) oldest: u64,
+}
+
+impl Turn {
+    /// Of a write that could not be written in its turn.
+    pub(crate) fn again(number: u64) -> Self {
+        Self { number, oldest: 0 }
+    }
+}
+
 /// What is protected by one lock.
 #[derive(Debug, Default)]
 struct Volatile {
@@ -71,7 +87,7 @@ pub(crate) struct Store {
     medium: File,
     in_memory: bool,
     volatile: Mutex<Volatile>,
-    /// Held while the medium is written, so that what is older never overwrites what is newer.
+    /// Held while the medium is written, so that a power cut and an end find no write half way.
     writing: Mutex<()>,
 }
 
@@ -172,29 +188,32 @@ impl Store {
     ///
     /// # Errors
     /// The medium's; the write stays in the cache.
-    pub(crate) fn land(&self, number: u64) -> io::Result<()> {
+    pub(crate) fn land(&self, turn: Turn) -> io::Result<()> {
         let _writing = locked(&self.writing);
-        let Some(held) = locked(&self.volatile).cache.get(number) else {
+        let Some(held) = locked(&self.volatile).cache.get(turn.number) else {
             return Ok(());
         };
         for part in &held.parts {
             self.write(&held.change, part)?;
         }
         let range = held.change.range();
-        locked(&self.volatile).cache.landed(number, &range);
+        locked(&self.volatile).cache.landed(turn, &range);
         Ok(())
     }
 
-    /// Puts a write on the medium that never lay in the cache.
+    /// Puts a write on the medium that never lay in the cache, but for what a later one has put there before.
     ///
     /// # Errors
     /// The medium's, and that power has been cut since the write came.
-    pub(crate) fn put(&self, number: u64, change: &Change) -> io::Result<()> {
+    pub(crate) fn put(&self, turn: Turn, change: &Change) -> io::Result<()> {
         let _writing = locked(&self.writing);
         self.powered_since(change.cuts)?;
         let range = change.range();
-        self.write(change, &range)?;
-        locked(&self.volatile).cache.landed(number, &range);
+        let parts = locked(&self.volatile).cache.missing(turn.number, &range);
+        for part in &parts {
+            self.write(change, part)?;
+        }
+        locked(&self.volatile).cache.landed(turn, &range);
         Ok(())
     }
 
@@ -273,7 +292,7 @@ impl Store {
     pub(crate) fn settle(&self) -> io::Result<()> {
         let numbers = locked(&self.volatile).cache.numbers();
         for number in numbers {
-            self.land(number)?;
+            self.land(Turn::again(number))?;
         }
         self.sync()
     }
@@ -316,6 +335,14 @@ mod tests {
         })
     }
 
+    /// The turn of a write beside which no other is under way.
+    fn alone(number: u64) -> Turn {
+        Turn {
+            number,
+            oldest: number,
+        }
+    }
+
     fn read(store: &Store, position: u64, count: usize) -> Vec<u8> {
         let mut buffer = vec![0xff; count];
         store.read(position, &mut buffer).unwrap();
@@ -325,28 +352,46 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_written_last_wherever_it_lies() {
         let store = Store::in_memory(1 << 20).unwrap();
-        store.put(1, &change(0, b"aaaaaaaa", 0)).unwrap();
+        store.put(alone(1), &change(0, b"aaaaaaaa", 0)).unwrap();
         store.hold(2, change(2, b"bbbb", 0));
         store.hold(3, change(4, b"cccc", 0));
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
         // The later one reaches the medium first, and is not written over.
-        store.land(3).unwrap();
+        store.land(alone(3)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
-        store.land(2).unwrap();
+        store.land(alone(2)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
         store.cut();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
     }
 
     #[test]
+    fn what_came_before_is_not_put_over_what_came_later() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (number, oldest) = (3, 1);
+        let later = change(2, b"bbbb", 0);
+        store.put(Turn { number, oldest }, &later).unwrap();
+        let number = 2;
+        let earlier = change(0, b"aaaaaaaa", 0);
+        store.put(Turn { number, oldest }, &earlier).unwrap();
+        assert_eq!(read(&store, 0, 9), b"aabbbbaa\0");
+        assert!(store.hold(1, change(4, b"cccccc", 0)));
+        assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
+        store.land(alone(1)).unwrap();
+        assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
+        store.put(alone(4), &change(0, b"dddd", 0)).unwrap();
+        assert_eq!(read(&store, 0, 6), b"ddddbb");
+    }
+
+    #[test]
     fn a_power_cut_takes_the_cache_and_what_comes_too_late() {
         let store = Store::in_memory(1 << 20).unwrap();
-        store.put(1, &change(0, b"old", 0)).unwrap();
+        store.put(alone(1), &change(0, b"old", 0)).unwrap();
         store.hold(2, change(0, b"new", 0));
         store.cut();
         assert_eq!(read(&store, 0, 3), b"old");
-        store.land(2).unwrap();
-        store.put(3, &change(0, b"new", 0)).unwrap_err();
+        store.land(alone(2)).unwrap();
+        store.put(alone(3), &change(0, b"new", 0)).unwrap_err();
         assert!(!store.hold(4, change(0, b"new", 0)));
         assert_eq!(read(&store, 0, 3), b"old");
         assert!(store.hold(5, change(0, b"new", 1)));
@@ -359,7 +404,7 @@ mod tests {
     fn zeroes_are_written_with_and_without_holes() {
         let store = Store::in_memory(1 << 20).unwrap();
         for may_be_hole in [true, false] {
-            store.put(1, &change(0, &[7; 200_000], 0)).unwrap();
+            store.put(alone(1), &change(0, &[7; 200_000], 0)).unwrap();
             let zeroes = Change {
                 position: 10,
                 data: Data::Zeroes {
@@ -374,7 +419,7 @@ mod tests {
                 let found = read(&store, 0, 200_000);
                 let is_zero = |at: usize| (10..150_010).contains(&at);
                 assert!((0..200_000).all(|at| (found[at] == 0) == is_zero(at)));
-                store.land(2).unwrap();
+                store.land(alone(2)).unwrap();
             }
         }
         store.trim(&(0..4096));
