@@ -148,11 +148,28 @@ def test_writes_of_one_who_reads_nothing_keep_no_memory(disk: Start) -> None:
     one = disk(MEMORY, "--size", "64MiB")
     with one.client() as silent, one.client() as other:
         silent.send(READ, 0, 32 << 20)
+        silent.socket.settimeout(10)
         for cookie in range(1, 20):
             silent.send(WRITE, 0, data=bytes(32 << 20), cookie=cookie)
         other.socket.settimeout(5)
         other.write(0, b"B" * BLOCK)
         assert other.read(0, BLOCK) == b"B" * BLOCK
+
+
+def test_writes_whose_data_does_not_come_keep_no_memory(disk: Start) -> None:
+    one = disk(MEMORY, "--size", "64MiB")
+    silent = [one.client() for _ in range(40)]
+    try:
+        for client in silent:
+            client.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, WRITE, 1, 0, 32 << 20))
+        time.sleep(0.2)
+        with one.client() as other:
+            other.socket.settimeout(5)
+            other.write(0, b"B" * BLOCK)
+            assert other.read(0, BLOCK) == b"B" * BLOCK
+    finally:
+        for client in silent:
+            client.socket.close()
 
 
 def test_a_thousand_clients_are_served(disk: Start) -> None:

@@ -22,6 +22,9 @@ use crate::store::{Change, Data};
 /// gone.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Data of a write that comes in more slowly than this, and later than [`PATIENCE`], is not waited for.
+const SLOWEST_BYTES_PER_S: u32 = 256 << 10;
+
 /// Requests of one connection that are under way; the next is read when one is answered.
 const REQUESTS_MAX: u64 = 1024;
 
@@ -236,13 +239,12 @@ impl Requests<'_> {
     }
 
     fn change(&mut self, request: &Request, position: u64) -> Result<Arc<Change>, Broken> {
-        let share = self.server.memory.take(request.length_bytes.into());
-        let mut bytes = vec![0; request.length_bytes as usize];
-        self.fill(&mut bytes)?;
-        let data = Data::Bytes {
-            bytes,
-            _share: share,
-        };
+        let patience =
+            PATIENCE + Duration::from_secs(u64::from(request.length_bytes / SLOWEST_BYTES_PER_S));
+        let count = request.length_bytes as usize;
+        let received = self.server.memory.receive(&mut self.input, count, patience);
+        let (bytes, share) = received?;
+        let data = Data::Bytes { bytes, share };
         Ok(Arc::new(self.changed(request, position, data)))
     }
 

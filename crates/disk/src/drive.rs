@@ -6,7 +6,6 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ascar_nbd::ErrorCode;
 use ascar_simulation::disk::{DeviceRequest, Storage};
 
 use crate::locked;
@@ -293,12 +292,10 @@ impl<'a> Work<'a> {
                 self.forget(tag);
             }
             Wish::Write(change) => {
-                if !self.store.hold(open.number, change.clone()) {
-                    ticket.answer(Said::Refused(ErrorCode::InputOutput));
-                } else if change.fua {
-                    open.ticket = Some(ticket);
-                } else {
-                    ticket.answer(Said::Done);
+                match self.store.hold(open.number, change.clone()) {
+                    Err(code) => ticket.answer(Said::Refused(code)),
+                    Ok(()) if change.fua => open.ticket = Some(ticket),
+                    Ok(()) => ticket.answer(Said::Done),
                 }
                 // Now it is in the cache, and `land` has it leave.
                 open.is_held = true;

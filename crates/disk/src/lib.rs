@@ -18,6 +18,7 @@ mod held;
 mod lease;
 mod listening;
 mod medium;
+mod memory;
 mod model;
 mod presets;
 mod quantity;

@@ -8,9 +8,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use ascar_nbd::ErrorCode;
+
 use crate::held::Cache;
-use crate::lease::Lease;
-use crate::{Fault, locked};
+use crate::memory::Share;
+use crate::{Fault, LOG, locked};
 
 /// Zeroes are written so many at a time, where no hole can be made.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
@@ -23,7 +25,7 @@ pub(crate) enum Data {
         /// The bytes.
         bytes: Vec<u8>,
         /// Given back with them.
-        _share: Lease,
+        share: Share,
     },
     /// Zeroes.
     Zeroes {
@@ -79,6 +81,8 @@ impl Turn {
 struct Volatile {
     cache: Cache,
     cuts: u64,
+    /// Why the cache takes nothing, where it does not.
+    refusal: Option<ErrorCode>,
 }
 
 /// The medium and the cache.
@@ -89,6 +93,8 @@ pub(crate) struct Store {
     volatile: Mutex<Volatile>,
     /// Held while the medium is written, so that a power cut and an end find no write half way.
     writing: Mutex<()>,
+    /// Why what was written may not last, where that has been told.
+    failure: Mutex<Option<i32>>,
 }
 
 impl Store {
@@ -150,6 +156,7 @@ impl Store {
             in_memory,
             volatile: Mutex::default(),
             writing: Mutex::default(),
+            failure: Mutex::default(),
         }
     }
 
@@ -173,15 +180,37 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a write into the cache, to be acknowledged. Numbers tell what came after what. False where power has been
-    /// cut since it came.
-    pub(crate) fn hold(&self, number: u64, change: Arc<Change>) -> bool {
+    /// Takes a write into the cache, to be acknowledged. Numbers tell what came after what.
+    ///
+    /// # Errors
+    /// That power has been cut since it came, and that what is in the cache cannot be written.
+    pub(crate) fn hold(&self, number: u64, change: Arc<Change>) -> Result<(), ErrorCode> {
         let mut volatile = locked(&self.volatile);
-        let is_powered = change.cuts == volatile.cuts;
-        if is_powered {
-            volatile.cache.hold(number, change);
+        if change.cuts != volatile.cuts {
+            return Err(ErrorCode::InputOutput);
         }
-        is_powered
+        if let Some(code) = volatile.refusal {
+            return Err(code);
+        }
+        volatile.cache.hold(number, change);
+        Ok(())
+    }
+
+    /// A write in the cache cannot be written: no other is taken. Its memory is free for those that are told so: what
+    /// can be kept like this is no more than all of the memory.
+    pub(crate) fn refuse_for(&self, number: u64, code: ErrorCode) {
+        let mut volatile = locked(&self.volatile);
+        volatile.refusal = Some(code);
+        if let Some(held) = volatile.cache.get(number)
+            && let Data::Bytes { share, .. } = &held.change.data
+        {
+            share.give_back();
+        }
+    }
+
+    /// All could be written.
+    pub(crate) fn refuse_no_more(&self) {
+        locked(&self.volatile).refusal = None;
     }
 
     /// Puts a write that lies in the cache on the medium. One that power took is none.
@@ -269,12 +298,22 @@ impl Store {
     /// What is on the medium outlasts this machine.
     ///
     /// # Errors
-    /// The medium's.
+    /// The medium's, for good: the kernel tells once what it could not write, and may have forgotten the data
+    /// (Rebello et al., "Can applications recover from fsync failures?", USENIX ATC 2020).
     pub(crate) fn sync(&self) -> io::Result<()> {
         if self.in_memory {
             return Ok(());
         }
-        self.medium.sync_data()
+        let mut failure = locked(&self.failure);
+        if let Some(code) = *failure {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        self.medium.sync_data().inspect_err(|error| {
+            LOG.line(format_args!(
+                "the file cannot be synchronised, and data may be lost; all flushes fail from now on: {error}"
+            ));
+            *failure = Some(error.raw_os_error().unwrap_or(libc::EIO));
+        })
     }
 
     /// Power is cut: the cache is lost.
@@ -283,18 +322,22 @@ impl Store {
         let mut volatile = locked(&self.volatile);
         volatile.cuts += 1;
         volatile.cache.clear();
+        volatile.refusal = None;
     }
 
-    /// An orderly end: all of the cache goes to the medium.
+    /// An orderly end: all of the cache goes to the medium that can.
     ///
     /// # Errors
-    /// The medium's.
+    /// The medium's first.
     pub(crate) fn settle(&self) -> io::Result<()> {
         let numbers = locked(&self.volatile).cache.numbers();
-        for number in numbers {
-            self.land(Turn::again(number))?;
-        }
-        self.sync()
+        let landed: Vec<_> = numbers
+            .into_iter()
+            .map(|number| self.land(Turn::again(number)))
+            .collect();
+        let synced = self.sync();
+        landed.into_iter().collect::<io::Result<()>>()?;
+        synced
     }
 }
 
@@ -320,15 +363,14 @@ fn anonymous() -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::Amount;
+    use crate::memory::Memory;
 
     fn change(position: u64, bytes: &[u8], cuts: u64) -> Arc<Change> {
-        let amount = Amount::new(1 << 20);
         Arc::new(Change {
             position,
             data: Data::Bytes {
                 bytes: bytes.to_vec(),
-                _share: amount.take(bytes.len() as u64),
+                share: Memory::new(0).share(),
             },
             cuts,
             fua: false,
@@ -353,8 +395,8 @@ mod tests {
     fn what_is_read_is_what_was_written_last_wherever_it_lies() {
         let store = Store::in_memory(1 << 20).unwrap();
         store.put(alone(1), &change(0, b"aaaaaaaa", 0)).unwrap();
-        store.hold(2, change(2, b"bbbb", 0));
-        store.hold(3, change(4, b"cccc", 0));
+        store.hold(2, change(2, b"bbbb", 0)).unwrap();
+        store.hold(3, change(4, b"cccc", 0)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
         // The later one reaches the medium first, and is not written over.
         store.land(alone(3)).unwrap();
@@ -375,7 +417,7 @@ mod tests {
         let earlier = change(0, b"aaaaaaaa", 0);
         store.put(Turn { number, oldest }, &earlier).unwrap();
         assert_eq!(read(&store, 0, 9), b"aabbbbaa\0");
-        assert!(store.hold(1, change(4, b"cccccc", 0)));
+        store.hold(1, change(4, b"cccccc", 0)).unwrap();
         assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
         store.land(alone(1)).unwrap();
         assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
@@ -387,17 +429,39 @@ mod tests {
     fn a_power_cut_takes_the_cache_and_what_comes_too_late() {
         let store = Store::in_memory(1 << 20).unwrap();
         store.put(alone(1), &change(0, b"old", 0)).unwrap();
-        store.hold(2, change(0, b"new", 0));
+        store.hold(2, change(0, b"new", 0)).unwrap();
         store.cut();
         assert_eq!(read(&store, 0, 3), b"old");
         store.land(alone(2)).unwrap();
         store.put(alone(3), &change(0, b"new", 0)).unwrap_err();
-        assert!(!store.hold(4, change(0, b"new", 0)));
+        store.hold(4, change(0, b"new", 0)).unwrap_err();
         assert_eq!(read(&store, 0, 3), b"old");
-        assert!(store.hold(5, change(0, b"new", 1)));
+        store.hold(5, change(0, b"new", 1)).unwrap();
         store.settle().unwrap();
         store.cut();
         assert_eq!(read(&store, 0, 3), b"new");
+    }
+
+    #[test]
+    fn an_end_writes_what_can_be_written() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        // No file takes what is so far out.
+        store.hold(1, change(1 << 63, b"lost", 0)).unwrap();
+        store.hold(2, change(0, b"kept", 0)).unwrap();
+        store.settle().unwrap_err();
+        store.cut();
+        assert_eq!(read(&store, 0, 4), b"kept");
+    }
+
+    #[test]
+    fn what_could_not_be_synchronised_once_never_is() {
+        let zeroes = File::options().read(true).write(true).open("/dev/zero");
+        let mut store = Store::of(zeroes.unwrap(), false);
+        store.put(alone(1), &change(0, b"data", 0)).unwrap();
+        let first = store.sync().unwrap_err().raw_os_error();
+        store.medium = anonymous().unwrap();
+        assert_eq!(store.sync().unwrap_err().raw_os_error(), first);
+        store.settle().unwrap_err();
     }
 
     #[test]
@@ -414,7 +478,7 @@ mod tests {
                 cuts: 0,
                 fua: false,
             };
-            store.hold(2, Arc::new(zeroes));
+            store.hold(2, Arc::new(zeroes)).unwrap();
             for _ in 0..2 {
                 let found = read(&store, 0, 200_000);
                 let is_zero = |at: usize| (10..150_010).contains(&at);
