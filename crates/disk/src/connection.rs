@@ -217,7 +217,7 @@ impl Requests<'_> {
             },
             Command::Trim => {
                 let end = position + u64::from(request.length_bytes);
-                self.server.store.trim(&(position..end));
+                self.server.store.trim(&(position..end), cuts);
                 ticket.answer(Said::Done);
                 return Ok(());
             }

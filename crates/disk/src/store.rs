@@ -279,10 +279,13 @@ impl Store {
         }
     }
 
-    /// Gives back the room of data that nobody needs. It is none of the errors that this cannot be done.
-    pub(crate) fn trim(&self, range: &Range<u64>) {
+    /// Gives back the room of data that nobody needs, unless power has been cut since that was said. It is none of the
+    /// errors that this cannot be done.
+    pub(crate) fn trim(&self, range: &Range<u64>, cuts: u64) {
         let _writing = locked(&self.writing);
-        let _ = self.punch(range);
+        if self.powered_since(cuts).is_ok() {
+            let _ = self.punch(range);
+        }
     }
 
     fn punch(&self, range: &Range<u64>) -> io::Result<()> {
@@ -486,8 +489,12 @@ mod tests {
                 store.land(alone(2)).unwrap();
             }
         }
-        store.trim(&(0..4096));
+        store.trim(&(0..4096), 0);
         assert_eq!(read(&store, 0, 1), b"\0");
+        store.put(alone(3), &change(0, b"later", 0)).unwrap();
+        store.cut();
+        store.trim(&(0..4096), 0);
+        assert_eq!(read(&store, 0, 5), b"later");
     }
 
     #[test]
