@@ -17,6 +17,7 @@ use crate::replies::{Answer, Replies, Said, Ticket};
 use crate::server::Server;
 use crate::socket::{Half, Socket};
 use crate::store::{Change, Data};
+use crate::zeroes::Zeroes;
 
 /// A client that says nothing for so long in the middle of a message, or does not come to an end of its negotiation, is
 /// gone.
@@ -92,6 +93,7 @@ pub(crate) fn serve(server: &Arc<Server>, socket: &Arc<Socket>, cuts: u64) -> Re
                 let replies = Replies {
                     socket: &socket,
                     store: &server.store,
+                    drive: &server.drive,
                     structured: chosen.structured,
                 };
                 replies.run(answered);
@@ -188,7 +190,8 @@ impl Requests<'_> {
             let ticket = Ticket {
                 request,
                 answers: self.answers.clone(),
-                room: self.room.take(1),
+                _room: self.room.take(1),
+                rest: None,
             };
             match request.refusal(self.size_bytes, self.flags) {
                 Some(code) => {
@@ -223,11 +226,10 @@ impl Requests<'_> {
             }
             Command::Write => self.change(&request, position).map(Wish::Write)?,
             Command::WriteZeroes => {
-                let data = Data::Zeroes {
-                    count: request.length_bytes.into(),
-                    may_be_hole: !request.has(command_flag::NO_HOLE),
-                };
-                Wish::Write(Arc::new(self.changed(&request, position, data)))
+                let range = position..position + u64::from(request.length_bytes);
+                let zeroes = Zeroes { range, cuts };
+                self.server.drive.submit(zeroes.job(ticket));
+                return Ok(());
             }
             Command::Disconnect | Command::BlockStatus | Command::Other(_) => {
                 ticket.answer(Said::Refused(ErrorCode::Invalid));
@@ -245,16 +247,12 @@ impl Requests<'_> {
         let received = self.server.memory.receive(&mut self.input, count, patience);
         let (bytes, share) = received?;
         let data = Data::Bytes { bytes, share };
-        Ok(Arc::new(self.changed(request, position, data)))
-    }
-
-    fn changed(&self, request: &Request, position: u64, data: Data) -> Change {
-        Change {
+        Ok(Arc::new(Change {
             position,
             data,
             cuts: self.cuts,
             fua: request.has(command_flag::FUA),
-        }
+        }))
     }
 
     /// Reads all of a buffer, however long the client takes for its first byte. False where it leaves before that.

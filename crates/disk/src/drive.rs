@@ -431,7 +431,8 @@ mod tests {
                 length_bytes: 0,
             },
             answers,
-            room: Amount::new(1).take(1),
+            _room: Amount::new(1).take(1),
+            rest: None,
         };
         (Job { wish, ticket }, answered)
     }

@@ -27,6 +27,7 @@ mod server;
 mod signals;
 mod socket;
 mod store;
+mod zeroes;
 
 use std::fmt;
 
