@@ -1,7 +1,7 @@
 //! `ascard disk`: a disk that is modelled, and that works in real time. Clients reach it as a network block device (NBD).
 //!
 //! In flow order: [`cli`] reads the arguments, [`model`] a scenario, whose first server's storage is the disk, and
-//! [`exports`] divides it. [`listening`] accepts connections; [`connection`] negotiates, reads requests and hands them to
+//! [`exports`] divides it; [`file`] is where its data lies. [`listening`] accepts connections; [`connection`] negotiates, reads requests and hands them to
 //! the [`drive`], the one thread that owns the model and answers when the model does. [`replies`] then moves the data
 //! between the connection and the [`store`]. What only lies in the disk's write cache is kept in the store beside the
 //! medium ([`held`]); [`medium`] writes it there when the model's disk does, and answers flushes.
@@ -14,6 +14,7 @@ pub mod cli;
 mod connection;
 mod drive;
 mod exports;
+mod file;
 mod held;
 mod lease;
 mod listening;

@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ascar_nbd::ErrorCode;
@@ -109,45 +108,9 @@ impl Store {
         Ok(Self::of(medium, true))
     }
 
-    /// A medium in a file. Without a size, the file must be there; with one, it is made where it is missing.
-    ///
-    /// # Errors
-    /// A file that cannot be used, has another size, or is used by another disk.
-    pub(crate) fn in_file(path: &Path, size_bytes: Option<u64>) -> Result<(Self, u64), Fault> {
-        let wrong =
-            |what: &dyn std::fmt::Display| Fault(format!("--file {}: {what}", path.display()));
-        let mut options = File::options();
-        options.read(true).write(true).create(size_bytes.is_some());
-        let medium = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if size_bytes.is_none() => {
-                wrong(&"there is none; give --size to make it")
-            }
-            _ => wrong(&error),
-        })?;
-        let metadata = medium.metadata().map_err(|error| wrong(&error))?;
-        if !metadata.is_file() {
-            return Err(wrong(&"is not a file"));
-        }
-        // SAFETY: the descriptor is open, and the call takes integers.
-        if unsafe { libc::flock(medium.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
-            return Err(wrong(&"is used by another disk"));
-        }
-        let found = metadata.len();
-        let size = match size_bytes {
-            Some(wanted) if found == 0 => {
-                let made = medium.set_len(wanted).and_then(|()| lasts(&medium, path));
-                made.map_err(|error| wrong(&error))?;
-                wanted
-            }
-            Some(wanted) if wanted != found => {
-                return Err(wrong(&format_args!(
-                    "has {found} bytes, and all exports together have {wanted}; leave out --size to use it as it is"
-                )));
-            }
-            _ if found == 0 => return Err(wrong(&"is empty; give --size")),
-            _ => found,
-        };
-        Ok((Self::of(medium, false), size))
+    /// A medium in a file.
+    pub(crate) fn in_file(file: File) -> Self {
+        Self::of(file, false)
     }
 
     fn of(medium: File, in_memory: bool) -> Self {
@@ -344,13 +307,6 @@ impl Store {
     }
 }
 
-/// A new file, with its size and its name, outlasts this machine.
-fn lasts(file: &File, path: &Path) -> io::Result<()> {
-    file.sync_all()?;
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
 /// A file that has no name and lies in memory.
 fn anonymous() -> io::Result<File> {
     // SAFETY: the name ends with a zero; the descriptor that comes back is nobody else's.
@@ -495,36 +451,5 @@ mod tests {
         store.cut();
         store.trim(&(0..4096), 0);
         assert_eq!(read(&store, 0, 5), b"later");
-    }
-
-    #[test]
-    fn a_file_has_the_size_that_was_asked_for() {
-        let folder = std::env::temp_dir().join(format!("ascar-disk-store-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        let path = folder.join("disk");
-        assert!(
-            Store::in_file(&path, None)
-                .unwrap_err()
-                .0
-                .contains("--size")
-        );
-        let (store, size) = Store::in_file(&path, Some(8192)).unwrap();
-        assert_eq!(size, 8192);
-        assert!(
-            Store::in_file(&path, None)
-                .unwrap_err()
-                .0
-                .contains("another disk")
-        );
-        drop(store);
-        assert_eq!(Store::in_file(&path, None).unwrap().1, 8192);
-        assert!(
-            Store::in_file(&path, Some(4096))
-                .unwrap_err()
-                .0
-                .contains("8192")
-        );
-        assert!(Store::in_file(&folder, None).is_err());
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }
