@@ -144,7 +144,7 @@ impl Medium<'_> {
         });
         self.tried = Instant::now();
         if self.stuck.is_empty() {
-            LOG.line("all writes have reached the medium");
+            LOG.line("no write waits for the medium any more");
             self.store.refuse_no_more();
         }
         first
