@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -109,6 +110,10 @@ class ModelledDisk:
         while self.said().count("power is cut") == before:
             assert time.monotonic() < until
             time.sleep(0.01)
+
+    def limit_file(self, size: int) -> None:
+        """Let its file take nothing beyond this; it is as if what is behind were full."""
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def memory_kib(self) -> int:
         """What it has in memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from typing import TYPE_CHECKING
@@ -92,11 +93,40 @@ def test_a_check_touches_nothing(disk_binary: Path, folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["disk.toml"]
 
 
+@pytest.mark.parametrize("also", [(), ("--check",)])
+def test_a_file_that_does_not_fit_is_named(
+    refused: Callable[..., str], folder: Path, also: tuple[str, ...]
+) -> None:
+    words = (*WHERE, "--file", "medium", *also)
+    assert "--file medium: there is none" in refused(*words)
+    medium = folder / "medium"
+    medium.touch()
+    assert "--file medium: is empty" in refused(*words)
+    os.truncate(medium, 1001)
+    assert "--file medium: has 1001 bytes" in refused(*words, "--size", "1M")
+    os.truncate(medium, 2 << 30)
+    line = refused(*words)
+    assert line == "--file medium: has 2147483648 bytes for 1 exports; the model's disk has 1000000000"
+    os.truncate(medium, 1)
+    assert "--file medium: has 1 bytes for 2 exports" in refused(*words, "--exports", "a,b")
+    assert "--file none/medium: No such file" in refused(
+        *WHERE, "--file", "none/medium", "--size", "1M", *also
+    )
+    assert not (folder / "s").exists()
+
+
+def test_what_is_refused_leaves_no_file(refused: Callable[..., str], folder: Path) -> None:
+    words = ("--scenario", "disk.toml", "--file", "medium", "--size", "1M")
+    assert "--socket no/s: " in refused(*words, "--socket", "no/s")
+    assert not (folder / "medium").exists()
+
+
 def test_what_another_disk_uses_is_refused(disk: Start, refused: Callable[..., str], folder: Path) -> None:
     one = disk(MEMORY, "--file", folder / "medium", "--size", "1MiB")
     again = ("--scenario", "disk.toml", "--socket")
     assert "is in use by another process" in refused(*again, one.socket)
     assert "is used by another disk" in refused(*again, "other.sock", "--file", "medium")
+    assert not (folder / "other.sock").exists()
     assert one.end() == 0
     assert "has 1048576 bytes" in refused(*again, "s", "--file", "medium", "--size", "2MiB")
 

@@ -11,22 +11,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from modelled_disk import MECHANICAL, MEMORY, ModelledDisk
+from modelled_disk import CACHED, MECHANICAL, MEMORY, ModelledDisk
 from nbd_client import (
     ABORT,
     BLOCK_STATUS,
+    CACHE,
     ERR_UNSUP,
+    FUA,
     LIST,
+    NO_HOLE,
     READ,
     STARTTLS,
     WRITE,
+    WRITE_ZEROES,
     RefusedError,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Start = Callable[..., ModelledDisk]
+
+BLOCK = 4096
 
 
 def works(disk: ModelledDisk) -> bool:
@@ -126,6 +133,87 @@ def test_a_client_that_reads_nothing_takes_no_memory(disk: Start) -> None:
         assert sent < 100_000
         assert one.memory_kib() < before + (16 << 10)
         assert works(one)
+
+
+def test_a_write_of_one_who_reads_nothing_overwrites_nothing_newer(disk: Start) -> None:
+    """Its reply waits behind others that are not read; the write is done all the same, in its turn."""
+    one = disk(MEMORY, "--size", "64MiB")
+    with one.client() as silent, one.client() as other:
+        silent.send(READ, 0, 32 << 20, cookie=1)
+        silent.send(WRITE, 0, data=b"A" * BLOCK, cookie=2)
+        time.sleep(0.2)
+        other.write(0, b"B" * BLOCK)
+        other.flush()
+        silent.socket.close()
+        time.sleep(0.2)
+        assert other.read(0, BLOCK) == b"B" * BLOCK
+
+
+def test_writes_of_one_who_reads_nothing_keep_no_memory(disk: Start) -> None:
+    one = disk(MEMORY, "--size", "64MiB")
+    with one.client() as silent, one.client() as other:
+        silent.send(READ, 0, 32 << 20)
+        silent.socket.settimeout(10)
+        for cookie in range(1, 18):
+            silent.send(WRITE, 0, data=bytes(32 << 20), cookie=cookie)
+        other.socket.settimeout(5)
+        other.write(48 << 20, b"B" * BLOCK)
+        assert other.read(48 << 20, BLOCK) == b"B" * BLOCK
+
+
+def test_writes_whose_data_does_not_come_keep_no_memory(disk: Start) -> None:
+    one = disk(MEMORY, "--size", "64MiB")
+    silent = [one.client() for _ in range(40)]
+    try:
+        for client in silent:
+            client.socket.sendall(struct.pack(">IHHQQI", 0x25609513, 0, WRITE, 1, 0, 32 << 20))
+        time.sleep(0.2)
+        with one.client() as other:
+            other.socket.settimeout(5)
+            other.write(0, b"B" * BLOCK)
+            assert other.read(0, BLOCK) == b"B" * BLOCK
+    finally:
+        for client in silent:
+            client.socket.close()
+
+
+def test_long_requests_take_no_memory_and_hold_up_nobody(disk: Start) -> None:
+    """Each chunk of an array's member is a request of its own, and there are a million."""
+    array = MEMORY.replace("[[servers]]", "[[servers]]\ncount = 3") + "\n[striping]\nsize_kib = 4\n"
+    one = disk(array, "--raid", "5")
+    with one.client() as client, one.client() as other:
+        with pytest.raises(RefusedError, match="22"):
+            client.ask(CACHE, 0, (32 << 20) + 1)
+        client.ask(CACHE, 0, 32 << 20)
+        before = one.memory_kib()
+        length = client.size // BLOCK * BLOCK
+        for cookie in range(4):
+            client.send(WRITE_ZEROES, 0, length, cookie=cookie)
+        waited_s = list[float]()
+        for _ in range(20):
+            begun = time.monotonic()
+            other.write(length - BLOCK, b"B" * BLOCK)
+            waited_s.append(time.monotonic() - begun)
+            time.sleep(0.01)
+        assert max(waited_s) < 0.5, waited_s
+        assert one.memory_kib() < before + (64 << 10)
+        assert [client.reply().error for _ in range(4)] == [0] * 4
+
+
+def test_zeroes_last_as_the_request_says(disk: Start, folder: Path) -> None:
+    words = ("--file", folder / "medium", "--size", "64MiB")
+    length, begin = 40 << 20, BLOCK
+    for scenario in (MEMORY, CACHED.replace("write_mb_per_s = 40", "write_mb_per_s = 400")):
+        one = disk(scenario, *words)
+        with one.client() as client:
+            for at in (0, begin, length // 2, length, length + begin):
+                client.write(at, b"x" * BLOCK, FUA)
+            client.ask(WRITE_ZEROES, begin, length, flags=FUA | NO_HOLE)
+        one.kill()
+        medium = (folder / "medium").read_bytes()
+        assert medium[:BLOCK] == b"x" * BLOCK
+        assert not any(medium[begin : begin + length])
+        assert medium[length + begin :][:BLOCK] == b"x" * BLOCK
 
 
 def test_a_thousand_clients_are_served(disk: Start) -> None:

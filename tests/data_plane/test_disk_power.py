@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import resource
 import signal
+import struct
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from modelled_disk import CACHED, MECHANICAL, ModelledDisk
-from nbd_client import FLUSH, FUA, WRITE, WRITE_ZEROES, NbdClient
+from nbd_client import FLUSH, FUA, WRITE, WRITE_ZEROES, NbdClient, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,26 +172,98 @@ def test_power_comes_back_to_a_disk_that_serves(disk: Start) -> None:
 
 
 def test_an_end_under_load_loses_nothing_that_was_acknowledged(disk: Start, folder: Path) -> None:
+    """Each block is written over and over, each time with a number of its own."""
     words = ("--file", folder / "medium", "--size", SIZE)
     one = disk(CACHED, *words)
-    acknowledged = dict[int, int]()
+    sent, acknowledged = [0] * 200, [-1] * 200
     with one.client() as client:
+
+        def send(number: int) -> None:
+            client.send(
+                WRITE, number * STEP, data=struct.pack("<I", sent[number]) * (BLOCK // 4), cookie=number
+            )
+
+        def take() -> int:
+            reply = client.reply()
+            assert reply.error == 0
+            acknowledged[reply.cookie] = sent[reply.cookie]
+            return reply.cookie
+
         for number in range(200):
-            client.send(WRITE, number * STEP, data=bytes([number]) * BLOCK, cookie=number)
+            send(number)
         ending = time.monotonic() + 0.3
         while time.monotonic() < ending:
-            number = client.reply().cookie
-            acknowledged[number] = number
-            client.send(WRITE, number * STEP, data=bytes([number]) * BLOCK, cookie=number)
+            number = take()
+            sent[number] += 1
+            send(number)
         one.process.send_signal(signal.SIGTERM)
         try:
             while True:
-                number = client.reply().cookie
-                acknowledged[number] = number
+                take()
         except ConnectionError:
             pass
     assert one.process.wait(30) == 0
+    assert max(acknowledged) > 1
     one = disk(CACHED, "--file", folder / "medium")
     with one.client() as client:
-        for number in acknowledged:
-            assert client.read(number * STEP, BLOCK) == bytes([number]) * BLOCK
+        for number, last in enumerate(acknowledged):
+            found = client.read(number * STEP, BLOCK)
+            assert found == found[:4] * (BLOCK // 4)
+            assert last == -1 or last <= struct.unpack("<I", found[:4])[0] <= sent[number]
+
+
+def test_where_the_file_is_full_writes_are_refused_and_nothing_is_forgotten(
+    disk: Start, folder: Path
+) -> None:
+    one = disk(CACHED, "--file", folder / "medium", "--size", SIZE)
+    with one.client() as client, one.client() as other:
+        one.limit_file(STEP)
+        kept = 0
+        with pytest.raises(RefusedError, match=r"\b5\b"):
+            for kept in range(1, BLOCKS):
+                client.write(kept * STEP, b"k" * BLOCK)
+                time.sleep(0.02)
+        other.socket.settimeout(5)
+        with pytest.raises(RefusedError):
+            other.write(0, b"0" * BLOCK)
+        with pytest.raises(RefusedError):
+            other.flush()
+        assert all(other.read(number * STEP, BLOCK) == b"k" * BLOCK for number in range(1, kept))
+        one.limit_file(resource.RLIM_INFINITY)
+        other.flush()
+        other.write(0, b"0" * BLOCK, FUA)
+    one.kill()
+    one = disk(CACHED, "--file", folder / "medium")
+    with one.client() as client:
+        assert client.read(0, BLOCK) == b"0" * BLOCK
+        assert all(client.read(number * STEP, BLOCK) == b"k" * BLOCK for number in range(1, kept))
+
+
+def test_an_end_writes_what_can_be_written(disk: Start, folder: Path) -> None:
+    one = disk(CACHED, "--file", folder / "medium", "--size", SIZE)
+    with one.client() as client:
+        one.limit_file(STEP)
+        for number in (3, 2, 1, 0):
+            client.send(WRITE, number * STEP, data=b"e" * BLOCK, cookie=number)
+        acknowledged = {reply.cookie for reply in (client.reply() for _ in range(4)) if not reply.error}
+    assert one.end() == 1
+    assert "cannot be written" in one.said()
+    if 0 in acknowledged:
+        with (folder / "medium").open("rb") as medium:
+            assert medium.read(BLOCK) == b"e" * BLOCK
+
+
+def test_what_is_ignored_does_not_end_a_disk(disk: Start, disk_binary: Path, folder: Path) -> None:
+    ignoring = folder / "ignoring"
+    ignoring.write_text(f"#!/bin/sh\ntrap '' HUP INT\nexec {disk_binary} \"$@\"\n", "utf-8")
+    ignoring.chmod(0o755)
+    with ModelledDisk(ignoring, folder, CACHED, "--size", SIZE) as one:
+        for ignored in (signal.SIGHUP, signal.SIGINT):
+            one.process.send_signal(ignored)
+            time.sleep(0.1)
+        with one.client() as client:
+            client.write(0, b"goes on")
+        assert one.end() == 0
+    one = disk(CACHED, "--size", SIZE)
+    one.process.send_signal(signal.SIGHUP)
+    assert one.process.wait(30) == 0

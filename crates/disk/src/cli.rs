@@ -12,7 +12,7 @@ use crate::listening::Listening;
 use crate::model::Model;
 use crate::server::Server;
 use crate::store::Store;
-use crate::{Fault, LOG, exports, quantity, signals};
+use crate::{Fault, LOG, exports, file, quantity, signals};
 
 /// What `ascard disk --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -117,23 +117,36 @@ fn prepare(options: Options) -> Result<Option<Prepared>, Fault> {
             "--socket, --listen: give one of them: see `ascard disk --help`".to_owned(),
         ));
     }
+    let found = match &options.file {
+        Some(path) => Some(file::find(path, wanted)?),
+        None => None,
+    };
+    let whole_bytes = match &found {
+        Some(found) => found.size_bytes,
+        None => wanted.unwrap_or(capacity_bytes / count * count),
+    };
+    let size_bytes = whole_bytes / count;
+    if let Some(found) = &found
+        && (size_bytes == 0 || whole_bytes > capacity_bytes)
+    {
+        return Err(found.fault(&format_args!(
+            "has {whole_bytes} bytes for {count} exports; the model's disk has {capacity_bytes}"
+        )));
+    }
     if options.check {
         return Ok(None);
     }
-    let (store, whole_bytes) = match &options.file {
-        Some(file) => Store::in_file(file, wanted)?,
-        None => {
-            let size = wanted.unwrap_or(capacity_bytes / count * count);
-            (Store::in_memory(size)?, size)
-        }
-    };
-    let size_bytes = whole_bytes / count;
-    whole(size_bytes, count, capacity_bytes)?;
     let listening = match (&options.socket, &options.listen) {
         (Some(path), _) => Listening::at_path(path)?,
         (None, Some(text)) => Listening::at_address(text)?,
         (None, None) => return Err(missing("--socket")),
     };
+    // Last of all, so that what is refused leaves no file behind.
+    let store = match found {
+        Some(found) => found.make().map(Store::in_file),
+        None => Store::in_memory(whole_bytes),
+    };
+    let store = store.inspect_err(|_| listening.remove())?;
     let offered = exports::describe(&model, &names, size_bytes);
     Ok(Some(Prepared {
         server: Server::new(offered, size_bytes, store),

@@ -17,10 +17,14 @@ use crate::replies::{Answer, Replies, Said, Ticket};
 use crate::server::Server;
 use crate::socket::{Half, Socket};
 use crate::store::{Change, Data};
+use crate::zeroes::Zeroes;
 
 /// A client that says nothing for so long in the middle of a message, or does not come to an end of its negotiation, is
 /// gone.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Data of a write that comes in more slowly than this, and later than [`PATIENCE`], is not waited for.
+const SLOWEST_BYTES_PER_S: u32 = 256 << 10;
 
 /// Requests of one connection that are under way; the next is read when one is answered.
 const REQUESTS_MAX: u64 = 1024;
@@ -89,6 +93,7 @@ pub(crate) fn serve(server: &Arc<Server>, socket: &Arc<Socket>, cuts: u64) -> Re
                 let replies = Replies {
                     socket: &socket,
                     store: &server.store,
+                    drive: &server.drive,
                     structured: chosen.structured,
                 };
                 replies.run(answered);
@@ -185,7 +190,8 @@ impl Requests<'_> {
             let ticket = Ticket {
                 request,
                 answers: self.answers.clone(),
-                room: self.room.take(1),
+                _room: self.room.take(1),
+                rest: None,
             };
             match request.refusal(self.size_bytes, self.flags) {
                 Some(code) => {
@@ -214,17 +220,16 @@ impl Requests<'_> {
             },
             Command::Trim => {
                 let end = position + u64::from(request.length_bytes);
-                self.server.store.trim(&(position..end));
+                self.server.store.trim(&(position..end), cuts);
                 ticket.answer(Said::Done);
                 return Ok(());
             }
             Command::Write => self.change(&request, position).map(Wish::Write)?,
             Command::WriteZeroes => {
-                let data = Data::Zeroes {
-                    count: request.length_bytes.into(),
-                    may_be_hole: !request.has(command_flag::NO_HOLE),
-                };
-                Wish::Write(Arc::new(self.changed(&request, position, data)))
+                let range = position..position + u64::from(request.length_bytes);
+                let zeroes = Zeroes { range, cuts };
+                self.server.drive.submit(zeroes.job(ticket));
+                return Ok(());
             }
             Command::Disconnect | Command::BlockStatus | Command::Other(_) => {
                 ticket.answer(Said::Refused(ErrorCode::Invalid));
@@ -236,23 +241,18 @@ impl Requests<'_> {
     }
 
     fn change(&mut self, request: &Request, position: u64) -> Result<Arc<Change>, Broken> {
-        let share = self.server.memory.take(request.length_bytes.into());
-        let mut bytes = vec![0; request.length_bytes as usize];
-        self.fill(&mut bytes)?;
-        let data = Data::Bytes {
-            bytes,
-            _share: share,
-        };
-        Ok(Arc::new(self.changed(request, position, data)))
-    }
-
-    fn changed(&self, request: &Request, position: u64, data: Data) -> Change {
-        Change {
+        let patience =
+            PATIENCE + Duration::from_secs(u64::from(request.length_bytes / SLOWEST_BYTES_PER_S));
+        let count = request.length_bytes as usize;
+        let received = self.server.memory.receive(&mut self.input, count, patience);
+        let (bytes, share) = received?;
+        let data = Data::Bytes { bytes, share };
+        Ok(Arc::new(Change {
             position,
             data,
             cuts: self.cuts,
             fua: request.has(command_flag::FUA),
-        }
+        }))
     }
 
     /// Reads all of a buffer, however long the client takes for its first byte. False where it leaves before that.

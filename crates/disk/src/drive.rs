@@ -6,14 +6,13 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ascar_nbd::ErrorCode;
 use ascar_simulation::disk::{DeviceRequest, Storage};
 
 use crate::locked;
 use crate::medium::Order;
 use crate::model::Model;
 use crate::replies::{Said, Ticket};
-use crate::store::{Change, Store};
+use crate::store::{Change, Store, Turn};
 
 /// The kernel may wake a thread so much too late, to save power; 50 us is its default.
 const TIMER_SLACK_NS: libc::c_ulong = 1;
@@ -285,16 +284,18 @@ impl<'a> Work<'a> {
             }
             Wish::Write(change) if open.has_landed => {
                 let (number, change) = (open.number, change.clone());
-                ticket.answer(Said::Written { number, change });
+                self.order(Order::Put {
+                    turn: self.turn(number),
+                    change,
+                    ticket,
+                });
                 self.forget(tag);
             }
             Wish::Write(change) => {
-                if !self.store.hold(open.number, change.clone()) {
-                    ticket.answer(Said::Refused(ErrorCode::InputOutput));
-                } else if change.fua {
-                    open.ticket = Some(ticket);
-                } else {
-                    ticket.answer(Said::Done);
+                match self.store.hold(open.number, change.clone()) {
+                    Err(code) => ticket.answer(Said::Refused(code)),
+                    Ok(()) if change.fua => open.ticket = Some(ticket),
+                    Ok(()) => ticket.answer(Said::Done),
                 }
                 // Now it is in the cache, and `land` has it leave.
                 open.is_held = true;
@@ -318,11 +319,16 @@ impl<'a> Work<'a> {
         };
         let ticket = open.ticket.take();
         self.order(Order::Land {
-            number,
+            turn: self.turn(number),
             cuts,
             ticket,
         });
         self.forget(tag);
+    }
+
+    fn turn(&self, number: u64) -> Turn {
+        let oldest = self.writes.first().copied().unwrap_or(number);
+        Turn { number, oldest }
     }
 
     fn forget(&mut self, tag: u32) {
@@ -425,7 +431,8 @@ mod tests {
                 length_bytes: 0,
             },
             answers,
-            room: Amount::new(1).take(1),
+            _room: Amount::new(1).take(1),
+            rest: None,
         };
         (Job { wish, ticket }, answered)
     }
@@ -445,12 +452,14 @@ mod tests {
     /// What the medium was told, in words.
     fn orders(ordered: &Receiver<Order>) -> Vec<String> {
         let told = ordered.try_iter().map(|order| match order {
-            Order::Land { number, ticket, .. } => {
+            Order::Land { turn, ticket, .. } => {
                 format!(
-                    "land {number}{}",
+                    "land {}{}",
+                    turn.number,
                     if ticket.is_some() { ", tell" } else { "" }
                 )
             }
+            Order::Put { turn, .. } => format!("put {}, none before {}", turn.number, turn.oldest),
             Order::Sync { .. } => "sync".to_owned(),
         });
         told.collect()
@@ -494,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_no_cache_takes_is_answered_from_the_medium() {
+    fn a_write_that_no_cache_takes_is_told_by_the_medium() {
         let store = Store::in_memory(1 << 20).unwrap();
         let (medium, ordered) = channel();
         let mut work = Work::new(Box::new(Scripted::default()), &store, &medium);
@@ -505,9 +514,11 @@ mod tests {
         work.take(0, early);
         work.go_on(5);
         assert!(early_answered.try_recv().is_err());
+        work.go_on(10);
+        assert_eq!(orders(&ordered), ["put 2, none before 1"]);
         work.go_on(1000);
-        assert!(answered.try_recv().is_ok() && early_answered.try_recv().is_ok());
-        assert_eq!(orders(&ordered), [""; 0]);
+        assert!(answered.try_recv().is_err());
+        assert_eq!(orders(&ordered), ["put 1, none before 1"]);
         assert!(work.writes.is_empty() && work.open.iter().all(Option::is_none));
     }
 

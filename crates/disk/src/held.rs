@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::store::{Change, Data};
+use crate::store::{Change, Data, Turn};
 
 /// One write, and which parts of it still have to reach the medium.
 #[derive(Clone, Debug)]
@@ -19,12 +19,14 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     writes: BTreeMap<u64, Held>,
+    /// What is on the medium that came after a write that is still under way.
+    ahead: BTreeMap<u64, Range<u64>>,
 }
 
 impl Cache {
     /// Takes a write in.
     pub(crate) fn hold(&mut self, number: u64, change: Arc<Change>) {
-        let parts = vec![change.range()];
+        let parts = self.missing(number, &change.range());
         self.writes.insert(number, Held { change, parts });
     }
 
@@ -38,20 +40,31 @@ impl Cache {
         self.writes.keys().copied().collect()
     }
 
-    /// The write of this number and range is on the medium: older ones must not be written over it any more.
-    pub(crate) fn landed(&mut self, number: u64, range: &Range<u64>) {
-        self.writes.remove(&number);
-        for held in self.writes.range_mut(..number).map(|(_, held)| held) {
-            let is_touched = |part: &Range<u64>| part.start < range.end && range.start < part.end;
-            if held.parts.iter().any(is_touched) {
-                held.parts = without(&held.parts, range);
-            }
+    /// The parts of a range that no later write than this one has put on the medium.
+    pub(crate) fn missing(&self, number: u64, range: &Range<u64>) -> Vec<Range<u64>> {
+        let mut parts = vec![range.clone()];
+        for later in self.ahead.range(number + 1..).map(|(_, range)| range) {
+            cut_out(&mut parts, later);
+        }
+        parts
+    }
+
+    /// The write of this turn and range is on the medium: older ones must not be written over it any more.
+    pub(crate) fn landed(&mut self, turn: Turn, range: &Range<u64>) {
+        self.writes.remove(&turn.number);
+        for (_, held) in self.writes.range_mut(..turn.number) {
+            cut_out(&mut held.parts, range);
+        }
+        self.ahead = self.ahead.split_off(&turn.oldest);
+        if turn.oldest < turn.number {
+            self.ahead.insert(turn.number, range.clone());
         }
     }
 
     /// All is lost.
     pub(crate) fn clear(&mut self) {
         self.writes.clear();
+        self.ahead.clear();
     }
 
     /// The writes that touch a range, oldest first.
@@ -82,6 +95,13 @@ impl Held {
                 }
             }
         }
+    }
+}
+
+fn cut_out(parts: &mut Vec<Range<u64>>, range: &Range<u64>) {
+    let is_touched = |part: &Range<u64>| part.start < range.end && range.start < part.end;
+    if parts.iter().any(is_touched) {
+        *parts = without(parts, range);
     }
 }
 

@@ -18,6 +18,7 @@ const PRESETS: &[(&str, &str)] = &[
     preset!("capes-fileserver"),
     preset!("capes-sequential-write"),
     preset!("fileserver"),
+    preset!("mdtest"),
     preset!("random-read"),
     preset!("random-shared"),
     preset!("random-write"),

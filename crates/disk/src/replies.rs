@@ -1,16 +1,17 @@
-//! What a connection is told, by a thread of its own: it moves the data of reads, and of writes that never were in the
-//! cache.
+//! What a connection is told, by a thread of its own, which moves the data of reads. It waits where the client does not
+//! take what it is told, and so nobody waits for it.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use ascar_nbd::{Chunk, Command, ErrorCode, Request, SimpleReply};
 
 use crate::LOG;
+use crate::drive::Drive;
 use crate::lease::Lease;
 use crate::socket::{Half, Socket};
-use crate::store::{Change, Store};
+use crate::store::Store;
+use crate::zeroes::Zeroes;
 
 /// So much of a read is in memory at a time.
 const PIECE_BYTES: u64 = 256 << 10;
@@ -23,15 +24,16 @@ pub(crate) struct Ticket {
     /// Where the answer goes.
     pub(crate) answers: Sender<Answer>,
     /// One of the requests that a connection may have under way.
-    pub(crate) room: Lease,
+    pub(crate) _room: Lease,
+    /// What is still to be asked of the disk before it is answered.
+    pub(crate) rest: Option<Zeroes>,
 }
 
 /// An answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    request: Request,
+    ticket: Ticket,
     said: Said,
-    _room: Lease,
 }
 
 /// What is said.
@@ -44,13 +46,6 @@ pub(crate) enum Said {
         /// How much.
         count: u32,
     },
-    /// It is done, once this is on the medium.
-    Written {
-        /// What came after what.
-        number: u64,
-        /// The write.
-        change: Arc<Change>,
-    },
     /// It is done.
     Done,
     /// It is not, and why.
@@ -60,11 +55,8 @@ pub(crate) enum Said {
 impl Ticket {
     /// Gives the answer. A connection that is gone needs none.
     pub(crate) fn answer(self, said: Said) {
-        let _ = self.answers.send(Answer {
-            request: self.request,
-            said,
-            _room: self.room,
-        });
+        let answers = self.answers.clone();
+        let _ = answers.send(Answer { ticket: self, said });
     }
 }
 
@@ -75,53 +67,40 @@ pub(crate) struct Replies<'a> {
     pub(crate) socket: &'a Socket,
     /// The data.
     pub(crate) store: &'a Store,
+    /// The way to the model.
+    pub(crate) drive: &'a Drive,
     /// Whether replies to reads are structured.
     pub(crate) structured: bool,
 }
 
 impl Replies<'_> {
-    /// Answers until no request is under way and none can come. What a client that is gone has written is still
-    /// written.
+    /// Answers until no request is under way and none can come.
     pub(crate) fn run(&self, answers: Receiver<Answer>) {
         let mut buffer = Vec::new();
         let mut is_gone = false;
-        for answer in answers {
-            let refusal = match &answer.said {
-                Said::Refused(code) => Some(*code),
-                Said::Written { number, change } => self.written(*number, change),
-                Said::Data { .. } | Said::Done => None,
-            };
+        for Answer { mut ticket, said } in answers {
+            if matches!(said, Said::Done)
+                && let Some(rest) = ticket.rest.take()
+            {
+                self.drive.submit(rest.job(ticket));
+                continue;
+            }
             if is_gone {
                 continue;
             }
-            let told = match &answer.said {
-                Said::Data { position, count } if answer.request.command == Command::Read => {
-                    self.tell_data(&answer.request, *position, *count, &mut buffer)
+            let request = &ticket.request;
+            let told = match said {
+                Said::Data { position, count } if request.command == Command::Read => {
+                    self.tell_data(request, position, count, &mut buffer)
                 }
-                _ => self.tell(&answer.request, refusal),
+                Said::Refused(code) => self.tell(request, Some(code)),
+                Said::Data { .. } | Said::Done => self.tell(request, None),
             };
             if told.is_err() {
                 is_gone = true;
                 self.socket.close(Half::Both);
             }
         }
-    }
-
-    fn written(&self, number: u64, change: &Change) -> Option<ErrorCode> {
-        let put = self.store.put(number, change).and_then(|()| {
-            if change.fua {
-                self.store.sync()?;
-                self.store.powered_since(change.cuts)?;
-            }
-            Ok(())
-        });
-        put.err().map(|error| {
-            LOG.line(format_args!("a write fails: {error}"));
-            match error.raw_os_error() {
-                Some(libc::ENOSPC) => ErrorCode::NoSpace,
-                _ => ErrorCode::InputOutput,
-            }
-        })
     }
 
     fn tell(&self, request: &Request, refusal: Option<ErrorCode>) -> io::Result<()> {

@@ -6,13 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use ascar_nbd::Export;
+use ascar_nbd::{Export, PAYLOAD_BYTES_MAX};
 use ascar_service::ServiceManager;
 
 use crate::connection::{self, Broken};
 use crate::drive::Drive;
-use crate::lease::Amount;
 use crate::listening::Listening;
+use crate::memory::Memory;
 use crate::model::Model;
 use crate::signals::{self, Signal};
 use crate::socket::{Half, Socket};
@@ -20,6 +20,7 @@ use crate::store::Store;
 use crate::{Fault, LOG, locked, medium};
 
 /// Data of writes that is in memory, of all clients together: the rest waits in their sockets.
+/// The reserve is a part of it.
 const MEMORY_BYTES: u64 = 512 << 20;
 
 /// Clients at a time.
@@ -40,7 +41,7 @@ pub(crate) struct Server {
     /// The way to the model.
     pub(crate) drive: Drive,
     /// Memory for data of writes.
-    pub(crate) memory: Arc<Amount>,
+    pub(crate) memory: Arc<Memory>,
     clients: Mutex<Clients>,
     one_less: Condvar,
 }
@@ -60,7 +61,7 @@ impl Server {
             size_bytes,
             store,
             drive: Drive::new(),
-            memory: Amount::new(MEMORY_BYTES),
+            memory: Memory::new(MEMORY_BYTES - u64::from(PAYLOAD_BYTES_MAX)),
             clients: Mutex::default(),
             one_less: Condvar::new(),
         }

@@ -1,4 +1,6 @@
 //! SIGTERM and SIGUSR1, taken one at a time by the thread that waits for them: no handler, no race.
+//!
+//! What is ignored stays ignored: whoever started the disk wants it to go on (`nohup`, a shell's background).
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,13 +11,24 @@ pub(crate) enum Signal {
     PowerCut,
 }
 
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: all-zero bytes are a valid action, which the call only writes to; no new one is set.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 fn set() -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid set, and the calls only write to it.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1] {
-            libc::sigaddset(&raw mut set, signal);
+            if !is_ignored(signal) {
+                libc::sigaddset(&raw mut set, signal);
+            }
         }
         set
     }
@@ -26,6 +39,9 @@ pub(crate) fn hold() {
     let set = set();
     // SAFETY: the set is valid; the old mask is not asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    // A file that may not grow any further is an error of a write, and not the end of the disk.
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Waits for a signal.

@@ -5,12 +5,13 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use ascar_nbd::ErrorCode;
+
 use crate::held::Cache;
-use crate::lease::Lease;
-use crate::{Fault, locked};
+use crate::memory::Share;
+use crate::{Fault, LOG, locked};
 
 /// Zeroes are written so many at a time, where no hole can be made.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
@@ -23,7 +24,7 @@ pub(crate) enum Data {
         /// The bytes.
         bytes: Vec<u8>,
         /// Given back with them.
-        _share: Lease,
+        share: Share,
     },
     /// Zeroes.
     Zeroes {
@@ -58,11 +59,29 @@ impl Change {
     }
 }
 
+/// What came after what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// A write's number.
+    pub(crate) number: u64,
+    /// The lowest number of a write that is still under way, this one included; later orders have none below it.
+    pub(crate) oldest: u64,
+}
+
+impl Turn {
+    /// Of a write that could not be written in its turn.
+    pub(crate) fn again(number: u64) -> Self {
+        Self { number, oldest: 0 }
+    }
+}
+
 /// What is protected by one lock.
 #[derive(Debug, Default)]
 struct Volatile {
     cache: Cache,
     cuts: u64,
+    /// Why the cache takes nothing, where it does not.
+    refusal: Option<ErrorCode>,
 }
 
 /// The medium and the cache.
@@ -71,8 +90,10 @@ pub(crate) struct Store {
     medium: File,
     in_memory: bool,
     volatile: Mutex<Volatile>,
-    /// Held while the medium is written, so that what is older never overwrites what is newer.
+    /// Held while the medium is written, so that a power cut and an end find no write half way.
     writing: Mutex<()>,
+    /// Why what was written may not last, where that has been told.
+    failure: Mutex<Option<i32>>,
 }
 
 impl Store {
@@ -87,45 +108,9 @@ impl Store {
         Ok(Self::of(medium, true))
     }
 
-    /// A medium in a file. Without a size, the file must be there; with one, it is made where it is missing.
-    ///
-    /// # Errors
-    /// A file that cannot be used, has another size, or is used by another disk.
-    pub(crate) fn in_file(path: &Path, size_bytes: Option<u64>) -> Result<(Self, u64), Fault> {
-        let wrong =
-            |what: &dyn std::fmt::Display| Fault(format!("--file {}: {what}", path.display()));
-        let mut options = File::options();
-        options.read(true).write(true).create(size_bytes.is_some());
-        let medium = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if size_bytes.is_none() => {
-                wrong(&"there is none; give --size to make it")
-            }
-            _ => wrong(&error),
-        })?;
-        let metadata = medium.metadata().map_err(|error| wrong(&error))?;
-        if !metadata.is_file() {
-            return Err(wrong(&"is not a file"));
-        }
-        // SAFETY: the descriptor is open, and the call takes integers.
-        if unsafe { libc::flock(medium.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
-            return Err(wrong(&"is used by another disk"));
-        }
-        let found = metadata.len();
-        let size = match size_bytes {
-            Some(wanted) if found == 0 => {
-                let made = medium.set_len(wanted).and_then(|()| lasts(&medium, path));
-                made.map_err(|error| wrong(&error))?;
-                wanted
-            }
-            Some(wanted) if wanted != found => {
-                return Err(wrong(&format_args!(
-                    "has {found} bytes, and all exports together have {wanted}; leave out --size to use it as it is"
-                )));
-            }
-            _ if found == 0 => return Err(wrong(&"is empty; give --size")),
-            _ => found,
-        };
-        Ok((Self::of(medium, false), size))
+    /// A medium in a file.
+    pub(crate) fn in_file(file: File) -> Self {
+        Self::of(file, false)
     }
 
     fn of(medium: File, in_memory: bool) -> Self {
@@ -134,6 +119,7 @@ impl Store {
             in_memory,
             volatile: Mutex::default(),
             writing: Mutex::default(),
+            failure: Mutex::default(),
         }
     }
 
@@ -157,44 +143,69 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a write into the cache, to be acknowledged. Numbers tell what came after what. False where power has been
-    /// cut since it came.
-    pub(crate) fn hold(&self, number: u64, change: Arc<Change>) -> bool {
+    /// Takes a write into the cache, to be acknowledged. Numbers tell what came after what.
+    ///
+    /// # Errors
+    /// That power has been cut since it came, and that what is in the cache cannot be written.
+    pub(crate) fn hold(&self, number: u64, change: Arc<Change>) -> Result<(), ErrorCode> {
         let mut volatile = locked(&self.volatile);
-        let is_powered = change.cuts == volatile.cuts;
-        if is_powered {
-            volatile.cache.hold(number, change);
+        if change.cuts != volatile.cuts {
+            return Err(ErrorCode::InputOutput);
         }
-        is_powered
+        if let Some(code) = volatile.refusal {
+            return Err(code);
+        }
+        volatile.cache.hold(number, change);
+        Ok(())
+    }
+
+    /// A write in the cache cannot be written: no other is taken. Its memory is free for those that are told so: what
+    /// can be kept like this is no more than all of the memory.
+    pub(crate) fn refuse_for(&self, number: u64, code: ErrorCode) {
+        let mut volatile = locked(&self.volatile);
+        volatile.refusal = Some(code);
+        if let Some(held) = volatile.cache.get(number)
+            && let Data::Bytes { share, .. } = &held.change.data
+        {
+            share.give_back();
+        }
+    }
+
+    /// All could be written.
+    pub(crate) fn refuse_no_more(&self) {
+        locked(&self.volatile).refusal = None;
     }
 
     /// Puts a write that lies in the cache on the medium. One that power took is none.
     ///
     /// # Errors
     /// The medium's; the write stays in the cache.
-    pub(crate) fn land(&self, number: u64) -> io::Result<()> {
+    pub(crate) fn land(&self, turn: Turn) -> io::Result<()> {
         let _writing = locked(&self.writing);
-        let Some(held) = locked(&self.volatile).cache.get(number) else {
+        let Some(held) = locked(&self.volatile).cache.get(turn.number) else {
             return Ok(());
         };
         for part in &held.parts {
             self.write(&held.change, part)?;
         }
         let range = held.change.range();
-        locked(&self.volatile).cache.landed(number, &range);
+        locked(&self.volatile).cache.landed(turn, &range);
         Ok(())
     }
 
-    /// Puts a write on the medium that never lay in the cache.
+    /// Puts a write on the medium that never lay in the cache, but for what a later one has put there before.
     ///
     /// # Errors
     /// The medium's, and that power has been cut since the write came.
-    pub(crate) fn put(&self, number: u64, change: &Change) -> io::Result<()> {
+    pub(crate) fn put(&self, turn: Turn, change: &Change) -> io::Result<()> {
         let _writing = locked(&self.writing);
         self.powered_since(change.cuts)?;
         let range = change.range();
-        self.write(change, &range)?;
-        locked(&self.volatile).cache.landed(number, &range);
+        let parts = locked(&self.volatile).cache.missing(turn.number, &range);
+        for part in &parts {
+            self.write(change, part)?;
+        }
+        locked(&self.volatile).cache.landed(turn, &range);
         Ok(())
     }
 
@@ -231,10 +242,13 @@ impl Store {
         }
     }
 
-    /// Gives back the room of data that nobody needs. It is none of the errors that this cannot be done.
-    pub(crate) fn trim(&self, range: &Range<u64>) {
+    /// Gives back the room of data that nobody needs, unless power has been cut since that was said. It is none of the
+    /// errors that this cannot be done.
+    pub(crate) fn trim(&self, range: &Range<u64>, cuts: u64) {
         let _writing = locked(&self.writing);
-        let _ = self.punch(range);
+        if self.powered_since(cuts).is_ok() {
+            let _ = self.punch(range);
+        }
     }
 
     fn punch(&self, range: &Range<u64>) -> io::Result<()> {
@@ -250,12 +264,22 @@ impl Store {
     /// What is on the medium outlasts this machine.
     ///
     /// # Errors
-    /// The medium's.
+    /// The medium's, for good: the kernel tells once what it could not write, and may have forgotten the data
+    /// (Rebello et al., "Can applications recover from fsync failures?", USENIX ATC 2020).
     pub(crate) fn sync(&self) -> io::Result<()> {
         if self.in_memory {
             return Ok(());
         }
-        self.medium.sync_data()
+        let mut failure = locked(&self.failure);
+        if let Some(code) = *failure {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        self.medium.sync_data().inspect_err(|error| {
+            LOG.line(format_args!(
+                "the file cannot be synchronised, and data may be lost; all flushes fail from now on: {error}"
+            ));
+            *failure = Some(error.raw_os_error().unwrap_or(libc::EIO));
+        })
     }
 
     /// Power is cut: the cache is lost.
@@ -264,26 +288,23 @@ impl Store {
         let mut volatile = locked(&self.volatile);
         volatile.cuts += 1;
         volatile.cache.clear();
+        volatile.refusal = None;
     }
 
-    /// An orderly end: all of the cache goes to the medium.
+    /// An orderly end: all of the cache goes to the medium that can.
     ///
     /// # Errors
-    /// The medium's.
+    /// The medium's first.
     pub(crate) fn settle(&self) -> io::Result<()> {
         let numbers = locked(&self.volatile).cache.numbers();
-        for number in numbers {
-            self.land(number)?;
-        }
-        self.sync()
+        let landed: Vec<_> = numbers
+            .into_iter()
+            .map(|number| self.land(Turn::again(number)))
+            .collect();
+        let synced = self.sync();
+        landed.into_iter().collect::<io::Result<()>>()?;
+        synced
     }
-}
-
-/// A new file, with its size and its name, outlasts this machine.
-fn lasts(file: &File, path: &Path) -> io::Result<()> {
-    file.sync_all()?;
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// A file that has no name and lies in memory.
@@ -301,19 +322,26 @@ fn anonymous() -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::Amount;
+    use crate::memory::Memory;
 
     fn change(position: u64, bytes: &[u8], cuts: u64) -> Arc<Change> {
-        let amount = Amount::new(1 << 20);
         Arc::new(Change {
             position,
             data: Data::Bytes {
                 bytes: bytes.to_vec(),
-                _share: amount.take(bytes.len() as u64),
+                share: Memory::new(0).share(),
             },
             cuts,
             fua: false,
         })
+    }
+
+    /// The turn of a write beside which no other is under way.
+    fn alone(number: u64) -> Turn {
+        Turn {
+            number,
+            oldest: number,
+        }
     }
 
     fn read(store: &Store, position: u64, count: usize) -> Vec<u8> {
@@ -325,41 +353,81 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_written_last_wherever_it_lies() {
         let store = Store::in_memory(1 << 20).unwrap();
-        store.put(1, &change(0, b"aaaaaaaa", 0)).unwrap();
-        store.hold(2, change(2, b"bbbb", 0));
-        store.hold(3, change(4, b"cccc", 0));
+        store.put(alone(1), &change(0, b"aaaaaaaa", 0)).unwrap();
+        store.hold(2, change(2, b"bbbb", 0)).unwrap();
+        store.hold(3, change(4, b"cccc", 0)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
         // The later one reaches the medium first, and is not written over.
-        store.land(3).unwrap();
+        store.land(alone(3)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
-        store.land(2).unwrap();
+        store.land(alone(2)).unwrap();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
         store.cut();
         assert_eq!(read(&store, 0, 10), b"aabbcccc\0\0");
     }
 
     #[test]
+    fn what_came_before_is_not_put_over_what_came_later() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        let (number, oldest) = (3, 1);
+        let later = change(2, b"bbbb", 0);
+        store.put(Turn { number, oldest }, &later).unwrap();
+        let number = 2;
+        let earlier = change(0, b"aaaaaaaa", 0);
+        store.put(Turn { number, oldest }, &earlier).unwrap();
+        assert_eq!(read(&store, 0, 9), b"aabbbbaa\0");
+        store.hold(1, change(4, b"cccccc", 0)).unwrap();
+        assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
+        store.land(alone(1)).unwrap();
+        assert_eq!(read(&store, 0, 11), b"aabbbbaacc\0");
+        store.put(alone(4), &change(0, b"dddd", 0)).unwrap();
+        assert_eq!(read(&store, 0, 6), b"ddddbb");
+    }
+
+    #[test]
     fn a_power_cut_takes_the_cache_and_what_comes_too_late() {
         let store = Store::in_memory(1 << 20).unwrap();
-        store.put(1, &change(0, b"old", 0)).unwrap();
-        store.hold(2, change(0, b"new", 0));
+        store.put(alone(1), &change(0, b"old", 0)).unwrap();
+        store.hold(2, change(0, b"new", 0)).unwrap();
         store.cut();
         assert_eq!(read(&store, 0, 3), b"old");
-        store.land(2).unwrap();
-        store.put(3, &change(0, b"new", 0)).unwrap_err();
-        assert!(!store.hold(4, change(0, b"new", 0)));
+        store.land(alone(2)).unwrap();
+        store.put(alone(3), &change(0, b"new", 0)).unwrap_err();
+        store.hold(4, change(0, b"new", 0)).unwrap_err();
         assert_eq!(read(&store, 0, 3), b"old");
-        assert!(store.hold(5, change(0, b"new", 1)));
+        store.hold(5, change(0, b"new", 1)).unwrap();
         store.settle().unwrap();
         store.cut();
         assert_eq!(read(&store, 0, 3), b"new");
     }
 
     #[test]
+    fn an_end_writes_what_can_be_written() {
+        let store = Store::in_memory(1 << 20).unwrap();
+        // No file takes what is so far out.
+        store.hold(1, change(1 << 63, b"lost", 0)).unwrap();
+        store.hold(2, change(0, b"kept", 0)).unwrap();
+        store.settle().unwrap_err();
+        store.cut();
+        assert_eq!(read(&store, 0, 4), b"kept");
+    }
+
+    #[test]
+    fn what_could_not_be_synchronised_once_never_is() {
+        let zeroes = File::options().read(true).write(true).open("/dev/zero");
+        let mut store = Store::of(zeroes.unwrap(), false);
+        store.put(alone(1), &change(0, b"data", 0)).unwrap();
+        let first = store.sync().unwrap_err().raw_os_error();
+        store.medium = anonymous().unwrap();
+        assert_eq!(store.sync().unwrap_err().raw_os_error(), first);
+        store.settle().unwrap_err();
+    }
+
+    #[test]
     fn zeroes_are_written_with_and_without_holes() {
         let store = Store::in_memory(1 << 20).unwrap();
         for may_be_hole in [true, false] {
-            store.put(1, &change(0, &[7; 200_000], 0)).unwrap();
+            store.put(alone(1), &change(0, &[7; 200_000], 0)).unwrap();
             let zeroes = Change {
                 position: 10,
                 data: Data::Zeroes {
@@ -369,46 +437,19 @@ mod tests {
                 cuts: 0,
                 fua: false,
             };
-            store.hold(2, Arc::new(zeroes));
+            store.hold(2, Arc::new(zeroes)).unwrap();
             for _ in 0..2 {
                 let found = read(&store, 0, 200_000);
                 let is_zero = |at: usize| (10..150_010).contains(&at);
                 assert!((0..200_000).all(|at| (found[at] == 0) == is_zero(at)));
-                store.land(2).unwrap();
+                store.land(alone(2)).unwrap();
             }
         }
-        store.trim(&(0..4096));
+        store.trim(&(0..4096), 0);
         assert_eq!(read(&store, 0, 1), b"\0");
-    }
-
-    #[test]
-    fn a_file_has_the_size_that_was_asked_for() {
-        let folder = std::env::temp_dir().join(format!("ascar-disk-store-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        let path = folder.join("disk");
-        assert!(
-            Store::in_file(&path, None)
-                .unwrap_err()
-                .0
-                .contains("--size")
-        );
-        let (store, size) = Store::in_file(&path, Some(8192)).unwrap();
-        assert_eq!(size, 8192);
-        assert!(
-            Store::in_file(&path, None)
-                .unwrap_err()
-                .0
-                .contains("another disk")
-        );
-        drop(store);
-        assert_eq!(Store::in_file(&path, None).unwrap().1, 8192);
-        assert!(
-            Store::in_file(&path, Some(4096))
-                .unwrap_err()
-                .0
-                .contains("8192")
-        );
-        assert!(Store::in_file(&folder, None).is_err());
-        std::fs::remove_dir_all(folder).unwrap();
+        store.put(alone(3), &change(0, b"later", 0)).unwrap();
+        store.cut();
+        store.trim(&(0..4096), 0);
+        assert_eq!(read(&store, 0, 5), b"later");
     }
 }

@@ -188,7 +188,8 @@ impl Request {
                 _ => ErrorCode::Invalid,
             });
         }
-        let too_long = self.command == Command::Read && self.length_bytes > PAYLOAD_BYTES_MAX;
+        let is_of_data = matches!(self.command, Command::Read | Command::Cache);
+        let too_long = is_of_data && self.length_bytes > PAYLOAD_BYTES_MAX;
         too_long.then_some(ErrorCode::Invalid)
     }
 }

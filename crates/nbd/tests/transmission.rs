@@ -205,10 +205,12 @@ fn an_export_refuses_what_it_cannot_do() {
     let whole = with(Command::Read, command_flag::DF);
     assert_eq!(refused(whole, all), Some(ErrorCode::Invalid));
     assert_eq!(refused(whole, all | flag::SEND_DF), None);
-    assert_eq!(
-        request(Command::Read, 0, PAYLOAD_BYTES_MAX + 1).refusal(u64::MAX, all),
-        Some(ErrorCode::Invalid)
-    );
+    for command in [Command::Read, Command::Cache] {
+        let long = request(command, 0, PAYLOAD_BYTES_MAX + 1);
+        assert_eq!(long.refusal(u64::MAX, all), Some(ErrorCode::Invalid));
+        let longest = request(command, 0, PAYLOAD_BYTES_MAX);
+        assert_eq!(longest.refusal(u64::MAX, all), None);
+    }
 }
 
 fn any_request() -> impl Strategy<Value = Request> {
