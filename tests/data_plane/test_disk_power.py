@@ -7,16 +7,17 @@ import resource
 import signal
 import struct
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from modelled_disk import CACHED, MECHANICAL, ModelledDisk
 from nbd_client import FLUSH, FUA, WRITE, WRITE_ZEROES, NbdClient, RefusedError
+from preloads import preload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Start = Callable[..., ModelledDisk]
 
@@ -251,6 +252,29 @@ def test_an_end_writes_what_can_be_written(disk: Start, folder: Path) -> None:
     if 0 in acknowledged:
         with (folder / "medium").open("rb") as medium:
             assert medium.read(BLOCK) == b"e" * BLOCK
+
+
+def test_what_could_not_be_synchronised_is_told_from_then_on(
+    disk: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel tells once what it could not write, and may have forgotten it."""
+    gate = folder / "gate"
+    monkeypatch.setenv("LD_PRELOAD", str(preload(Path(__file__).parent / "failing_sync.c", folder)))
+    monkeypatch.setenv("FAILING_GATE", str(gate))
+    one = disk(CACHED, "--file", folder / "medium", "--size", SIZE)
+    with one.client() as client, one.client() as other:
+        client.write(0, b"1" * BLOCK)
+        client.flush()
+        client.write(0, b"2" * BLOCK)
+        gate.touch()
+        for again in (client, other, client):
+            with pytest.raises(RefusedError, match=r"\b5\b"):
+                again.flush()
+            assert not gate.exists()
+        with pytest.raises(RefusedError, match=r"\b5\b"):
+            client.write(STEP, b"3" * BLOCK, FUA)
+        assert other.read(0, BLOCK) == b"2" * BLOCK
+    assert one.end() == 1
 
 
 def test_what_is_ignored_does_not_end_a_disk(disk: Start, disk_binary: Path, folder: Path) -> None:
