@@ -68,7 +68,7 @@ def installed(debian: Path) -> Path:
 def test_sqlite_is_tuned_where_only_the_packages_are_installed(installed: Path) -> None:
     assert inside(installed, "command -v cc gcc rustc").returncode != 0
     told = done(installed, "ascar --version")
-    assert "ascard 0.1.0 (agent, interface, keeper, load, proxy)" in told
+    assert "ascard 0.1.0 (agent, disk, interface, keeper, load, proxy)" in told
     assert "extras: explore" in told
     assert "message server: /usr/lib/ascar/bin/nats-server" in told
     done(installed, "cd /root && touch begun && ascar init sqlite --out study.toml && ascar check study.toml")
