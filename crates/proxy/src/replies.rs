@@ -65,11 +65,25 @@ impl<'a> Replies<'a> {
             self.start = until;
             looked?;
             if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
-                let Connection { server, client, .. } = self.connection;
-                if self.splicing.pass(server, client, self.payload_left)? {
+                let (connection, answered) = (self.connection, &mut self.answered);
+                let Connection { server, client, .. } = connection;
+                // The client may use the cookie again as soon as it has the last byte.
+                let on_last = || {
+                    if let Some(cookie) = answered.take() {
+                        let (mut pending, mut state) =
+                            (connection.pending(), connection.stream.state());
+                        if let Some(sent) = pending.take(cookie) {
+                            state.on_reply(&sent, clock::now_us());
+                        }
+                        state.call_next();
+                    }
+                };
+                if self
+                    .splicing
+                    .pass(server, client, self.payload_left, on_last)?
+                {
                     self.payload_left = 0;
                     self.reads_short = true;
-                    self.scan().1?;
                 }
             }
         }

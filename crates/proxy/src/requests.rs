@@ -126,7 +126,10 @@ impl<'a> Requests<'a> {
                         if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
                     {
                         let Connection { server, client, .. } = self.connection;
-                        if self.splicing.pass(client, server, self.payload_left)? {
+                        if self
+                            .splicing
+                            .pass(client, server, self.payload_left, || ())?
+                        {
                             self.payload_left = 0;
                             self.reads_short = true;
                         }

@@ -27,10 +27,17 @@ pub struct Splicing {
 
 impl Splicing {
     /// Passes on so many bytes from one side to the other; false where no pipe is to be had, and nothing was passed.
+    /// `on_last` is called when all have come, and the other side lacks the last of them.
     ///
     /// # Errors
     /// When one side is gone before that.
-    pub fn pass(&mut self, from: &Socket, to: &Socket, count: usize) -> Result<bool, End> {
+    pub fn pass(
+        &mut self,
+        from: &Socket,
+        to: &Socket,
+        count: usize,
+        mut on_last: impl FnMut(),
+    ) -> Result<bool, End> {
         if self.ends.is_none() {
             self.ends = pipe2(OFlag::O_CLOEXEC).ok();
         }
@@ -41,6 +48,9 @@ impl Splicing {
         while left > 0 {
             let mut held = moved(from, into, left.min(PIPE_BYTES))?;
             left -= held;
+            if left == 0 {
+                on_last();
+            }
             while held > 0 {
                 held -= moved(out, to, held)?;
             }

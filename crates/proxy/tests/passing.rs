@@ -327,3 +327,56 @@ fn everything_passes_while_the_hold_changes() {
         );
     }
 }
+
+/// Reads one after the other, all with the same cookie, each sent as soon as the last byte of the one before is there.
+fn read_with_one_cookie(mut server: &UnixStream, count: usize, length_bytes: u32) {
+    let request = Request {
+        flags: 0,
+        command: Command::Read,
+        cookie: 7,
+        offset_bytes: 0,
+        length_bytes,
+    };
+    let mut answer = vec![0; SimpleReply::new(7, None).encode().len() + length_bytes as usize];
+    for at in 0..count {
+        server.write_all(&request.encode()).unwrap();
+        if let Err(error) = server.read_exact(&mut answer) {
+            panic!("read {at}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_cookie_may_be_used_again_with_the_last_byte_of_its_answer() {
+    let folder = folder("cookie");
+    let path = folder.join("server");
+    let listener = UnixListener::bind(&path).unwrap();
+    let streams = Streams::new(OwnHold::default());
+    thread::scope(|scope| {
+        let streams = &streams;
+        scope.spawn(move || {
+            let (server, _) = listener.accept().unwrap();
+            let mut heard = welcome(&server, false);
+            let mut answer = SimpleReply::new(7, None).encode().to_vec();
+            answer.resize(answer.len() + (256 << 10), 1);
+            let mut piece = [0; 4096];
+            loop {
+                while heard.len() >= Request::BYTES {
+                    heard.drain(..Request::BYTES);
+                    if (&server).write_all(&answer).is_err() {
+                        return;
+                    }
+                }
+                match (&server).read(&mut piece) {
+                    Ok(count) if count > 0 => heard.extend_from_slice(&piece[..count]),
+                    _ => return,
+                }
+            }
+        });
+        let (client, proxied) = UnixStream::pair().unwrap();
+        scope.spawn(move || serve(Socket::Unix(proxied), &Address::Unix(path), streams));
+        negotiate(&client);
+        read_with_one_cookie(&client, 5_000, 256 << 10);
+    });
+    std::fs::remove_dir_all(folder).unwrap();
+}
