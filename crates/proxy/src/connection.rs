@@ -104,6 +104,7 @@ impl Connection {
                 Err(error) => return Err(End::Broken(format!("a thread: {error}"))),
             };
             let ended = Requests::new(self).run();
+            self.stream.state().end_turn(&self.member, false);
             if !matches!(ended, Err(End::Broken(_))) {
                 // What was asked before may still be answered, or has been and is not the client's yet.
                 self.server.shutdown(Shutdown::Write);
