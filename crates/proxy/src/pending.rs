@@ -43,6 +43,13 @@ impl Pending {
         self.cookies.len()
     }
 
+    /// Whether one more would be too many.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.count() >= PENDING_MAX
+    }
+
     /// One more, unless another with its cookie is in flight: then nobody could tell their replies apart.
     #[inline]
     pub fn add(&mut self, cookie: u64, sent: Sent) -> bool {

@@ -35,6 +35,27 @@ struct Shared<'a> {
     now_us: u64,
 }
 
+impl<'a> Shared<'a> {
+    fn of(connection: &'a Connection) -> Self {
+        Self {
+            pending: connection.pending(),
+            state: connection.stream.state(),
+            now_us: clock::now_us(),
+        }
+    }
+
+    /// A request is in flight no more.
+    fn on_answer(&mut self, cookie: u64, connection: &Connection) {
+        let is_full = self.pending.is_full();
+        if let Some(sent) = self.pending.take(cookie) {
+            self.state.on_reply(&sent, self.now_us);
+            if is_full {
+                connection.member.call();
+            }
+        }
+    }
+}
+
 impl<'a> Replies<'a> {
     /// The direction of a connection.
     #[must_use]
@@ -70,12 +91,9 @@ impl<'a> Replies<'a> {
                 // The client may use the cookie again as soon as it has the last byte.
                 let on_last = || {
                     if let Some(cookie) = answered.take() {
-                        let (mut pending, mut state) =
-                            (connection.pending(), connection.stream.state());
-                        if let Some(sent) = pending.take(cookie) {
-                            state.on_reply(&sent, clock::now_us());
-                        }
-                        state.call_next();
+                        let mut shared = Shared::of(connection);
+                        shared.on_answer(cookie, connection);
+                        shared.state.call_next();
                     }
                 };
                 if self
@@ -116,17 +134,12 @@ impl<'a> Replies<'a> {
             return (at, Ok(()));
         }
         let connection = self.connection;
-        let mut shared = Shared {
-            pending: connection.pending(),
-            state: connection.stream.state(),
-            now_us: clock::now_us(),
-        };
+        let mut shared = Shared::of(connection);
         let looked = loop {
             if self.payload_left == 0
                 && let Some(cookie) = self.answered.take()
-                && let Some(sent) = shared.pending.take(cookie)
             {
-                shared.state.on_reply(&sent, shared.now_us);
+                shared.on_answer(cookie, connection);
             }
             if at == self.end {
                 break Ok(());

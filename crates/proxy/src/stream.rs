@@ -57,6 +57,13 @@ pub struct Member {
     moved: Condvar,
 }
 
+impl Member {
+    /// Wakes what waits for this connection's own answers; the stream's state is held.
+    pub fn call(&self) {
+        self.moved.notify_one();
+    }
+}
+
 /// Whether a request may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
