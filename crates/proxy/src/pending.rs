@@ -16,6 +16,8 @@ pub struct Sent {
     pub reads: bool,
     /// Whether it goes on where one of the latest ended.
     pub is_sequential: bool,
+    /// Whether the server has said that it fails: then it has moved nothing.
+    pub has_failed: bool,
 }
 
 /// How much a request reads or writes.
@@ -67,6 +69,13 @@ impl Pending {
         self.place(cookie).map(|place| self.sent[place])
     }
 
+    /// The server says that the one of a cookie fails.
+    pub fn fail(&mut self, cookie: u64) {
+        if let Some(place) = self.place(cookie) {
+            self.sent[place].has_failed = true;
+        }
+    }
+
     /// Takes out the one of a cookie.
     #[inline]
     pub fn take(&mut self, cookie: u64) -> Option<Sent> {
@@ -97,6 +106,7 @@ mod tests {
             bytes,
             reads: true,
             is_sequential: false,
+            has_failed: false,
         }
     }
 

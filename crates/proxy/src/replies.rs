@@ -3,6 +3,7 @@
 
 use std::sync::MutexGuard;
 
+use ascar_nbd::numbers::chunk_kind;
 use ascar_nbd::{Parsed, ReplyHeader};
 
 use crate::clock;
@@ -144,7 +145,7 @@ impl<'a> Replies<'a> {
             if at == self.end {
                 break Ok(());
             }
-            match self.header(at, &shared) {
+            match self.header(at, &mut shared) {
                 Ok(Some(length)) => at = self.skip_payload(at + length),
                 Ok(None) => break Ok(()),
                 Err(end) => break Err(end),
@@ -155,7 +156,7 @@ impl<'a> Replies<'a> {
     }
 
     /// The length of the header at a place; None where not all of it has come.
-    fn header(&mut self, at: usize, shared: &Shared<'_>) -> Result<Option<usize>, End> {
+    fn header(&mut self, at: usize, shared: &mut Shared<'_>) -> Result<Option<usize>, End> {
         let parsed = ReplyHeader::parse(&self.buffer[at..self.end])?;
         let Parsed::Found {
             value: header,
@@ -171,6 +172,9 @@ impl<'a> Replies<'a> {
             )));
         };
         self.payload_left = self.payload_bytes(&header, &sent)?;
+        if tells_error(&header) {
+            shared.pending.fail(cookie);
+        }
         self.answered = header.is_last().then_some(cookie);
         Ok(Some(consumed_bytes))
     }
@@ -196,5 +200,12 @@ impl<'a> Replies<'a> {
         let here = self.payload_left.min(self.end - at);
         self.payload_left -= here;
         at + here
+    }
+}
+
+fn tells_error(header: &ReplyHeader) -> bool {
+    match header {
+        ReplyHeader::Simple(reply) => reply.error != 0,
+        ReplyHeader::Chunk(chunk) => chunk.kind & chunk_kind::ERROR_BIT != 0,
     }
 }

@@ -136,6 +136,7 @@ impl State {
             bytes,
             reads: request.command == Command::Read,
             is_sequential,
+            has_failed: false,
         }
     }
 
@@ -152,6 +153,9 @@ impl State {
         });
         self.release(1, sent.bytes.into());
         self.replies += 1;
+        if sent.has_failed {
+            return;
+        }
         if sent.reads {
             self.read_bytes += u64::from(sent.bytes);
         } else {
@@ -374,6 +378,7 @@ mod tests {
             bytes: 4096,
             reads: true,
             is_sequential: false,
+            has_failed: false,
         }
     }
 

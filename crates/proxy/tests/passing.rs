@@ -76,11 +76,26 @@ fn requests(random: &mut Random) -> (Vec<u8>, Vec<Request>) {
     (bytes, all)
 }
 
+/// Whether a server refuses it.
+fn fails(request: &Request) -> bool {
+    request.offset_bytes.is_multiple_of(10)
+}
+
 /// The parts of an answer; parts of several answers may be mixed.
 fn parts(request: &Request, structured: bool, random: &mut Random) -> VecDeque<Vec<u8>> {
     let data = |count: u32| (0..count).map(|at| (at ^ request.length_bytes) as u8);
-    if random.below(10) == 0 {
+    if fails(request) {
         let refusal = Some(ascar_nbd::ErrorCode::InputOutput);
+        if request.command == Command::Read && structured {
+            let payload = [0, 0, 0, 5, 0, 0];
+            let header = Chunk {
+                flags: chunk_flag::DONE,
+                kind: chunk_kind::ERROR,
+                cookie: request.cookie,
+                payload_bytes: payload.len() as u32,
+            };
+            return [[&header.encode()[..], &payload].concat()].into();
+        }
         return [SimpleReply::new(request.cookie, refusal).encode().to_vec()].into();
     }
     if request.command != Command::Read || !structured {
@@ -278,7 +293,7 @@ fn pass(name: &str, structured: bool, own: OwnHold, changes: bool, seed: u64) ->
     assert!(said == served.heard, "requests differ");
     assert!(streams.observe().is_empty());
     let moved = |request: &Request| match request.command {
-        Command::Read | Command::Write => u64::from(request.length_bytes),
+        Command::Read | Command::Write if !fails(request) => u64::from(request.length_bytes),
         _ => 0,
     };
     assert_eq!(streams.moved_bytes(), all.iter().map(moved).sum::<u64>());
