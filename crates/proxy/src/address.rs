@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -54,6 +54,24 @@ impl Address {
         }
     }
 
+    /// Whether who connects here reaches what listens there, as far as the texts tell.
+    #[must_use]
+    pub fn leads_to(&self, listens: &Self) -> bool {
+        let (Self::Tcp(here), Self::Tcp(there)) = (self, listens) else {
+            return self == listens;
+        };
+        let is_any = |at: &SocketAddr| at.ip().is_unspecified();
+        let is_own = |at: &SocketAddr| at.ip().is_loopback() || is_any(at);
+        match (numbers(here), numbers(there)) {
+            (Some(here), Some(there)) if here.port() == there.port() => {
+                here.ip() == there.ip()
+                    || is_any(&there) && is_own(&here)
+                    || is_any(&here) && is_own(&there)
+            }
+            _ => here == there,
+        }
+    }
+
     /// Connects to a server.
     ///
     /// # Errors
@@ -83,6 +101,14 @@ impl Address {
             Self::Unix(path) => Ok(Listener::Unix(listen_at(path, mode)?)),
             Self::Tcp(place) => Ok(Listener::Tcp(TcpListener::bind(place)?)),
         }
+    }
+}
+
+/// The numbers of a host and its port; None where its name would have to be looked up.
+fn numbers(place: &str) -> Option<SocketAddr> {
+    match place.rsplit_once(':') {
+        Some(("localhost", port)) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        _ => place.parse().ok(),
     }
 }
 
@@ -132,6 +158,26 @@ mod tests {
         let relative = Address::parse("unix:disk0.sock").unwrap();
         let absolute = relative.within(Path::new("/etc/ascar"));
         assert_eq!(absolute.to_string(), "unix:/etc/ascar/disk0.sock");
+    }
+
+    #[test]
+    fn what_leads_to_itself_is_told() {
+        for (server, listens, is_led) in [
+            ("unix:/a", "unix:/a", true),
+            ("unix:/a", "unix:/b", false),
+            ("tcp:127.0.0.1:9", "tcp:0.0.0.0:9", true),
+            ("tcp:localhost:9", "tcp:127.0.0.1:9", true),
+            ("tcp:[::1]:9", "tcp:[::]:9", true),
+            ("tcp:0.0.0.0:9", "tcp:127.0.0.1:9", true),
+            ("tcp:storage1:9", "tcp:storage1:9", true),
+            ("tcp:192.0.2.1:9", "tcp:0.0.0.0:9", false),
+            ("tcp:127.0.0.1:9", "tcp:127.0.0.1:8", false),
+            ("tcp:storage1:9", "unix:/a", false),
+        ] {
+            let (server, there) = (Address::parse(server), Address::parse(listens));
+            let found = server.clone().unwrap().leads_to(&there.unwrap());
+            assert_eq!(found, is_led, "{server:?} to {listens}");
+        }
     }
 
     #[test]
