@@ -115,7 +115,7 @@ fn numbers(place: &str) -> Option<SocketAddr> {
 /// Listens on a path. A socket that nobody listens on any more is replaced.
 ///
 /// # Errors
-/// When somebody listens there, or something else lies there.
+/// When somebody listens there, something else lies there, or a socket may not be tried out.
 pub fn listen_at(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let is_socket = path
         .symlink_metadata()
@@ -125,7 +125,8 @@ pub fn listen_at(path: &Path, mode: u32) -> io::Result<UnixListener> {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path)?;
             }
-            _ => return Err(io::ErrorKind::AddrInUse.into()),
+            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
+            Err(error) => return Err(error),
         }
     }
     let listener = UnixListener::bind(path)?;
@@ -144,6 +145,8 @@ impl fmt::Display for Address {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
 
     #[test]
@@ -178,6 +181,25 @@ mod tests {
             let found = server.clone().unwrap().leads_to(&there.unwrap());
             assert_eq!(found, is_led, "{server:?} to {listens}");
         }
+    }
+
+    #[test]
+    fn what_lies_on_a_path_is_told() {
+        let name = format!("ascar-proxy-address-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("socket");
+        let kind = || listen_at(&path, 0o600).map_err(|error| error.raw_os_error());
+        let left = kind().unwrap();
+        let used = listen_at(&path, 0o600).unwrap_err();
+        assert_eq!(used.kind(), io::ErrorKind::AddrInUse);
+        drop(left);
+        drop(kind().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        // Nobody can connect to it, and nobody knows whose it is.
+        let _other = UnixDatagram::bind(&path).unwrap();
+        assert_eq!(kind().unwrap_err(), Some(libc::EPROTOTYPE));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
