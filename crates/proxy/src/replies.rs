@@ -85,13 +85,17 @@ impl<'a> Replies<'a> {
                 .client
                 .write_all(&self.buffer[self.start..until])?;
             self.start = until;
+            self.connection.on_piece();
             looked?;
             if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
                 let (connection, answered) = (self.connection, &mut self.answered);
                 let Connection { server, client, .. } = connection;
-                // The client may use the cookie again as soon as it has the last byte.
-                let on_last = || {
-                    if let Some(cookie) = answered.take() {
+                let on_piece = |left| {
+                    connection.on_piece();
+                    // The client may use the cookie again as soon as it has the last byte.
+                    if left == 0
+                        && let Some(cookie) = answered.take()
+                    {
                         let mut shared = Shared::of(connection);
                         shared.on_answer(cookie, connection);
                         shared.state.call_next();
@@ -99,7 +103,7 @@ impl<'a> Replies<'a> {
                 };
                 if self
                     .splicing
-                    .pass(server, client, self.payload_left, on_last)?
+                    .pass(server, client, self.payload_left, on_piece)?
                 {
                     self.payload_left = 0;
                     self.reads_short = true;

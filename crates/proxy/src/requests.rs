@@ -128,7 +128,7 @@ impl<'a> Requests<'a> {
                         let Connection { server, client, .. } = self.connection;
                         if self
                             .splicing
-                            .pass(client, server, self.payload_left, || ())?
+                            .pass(client, server, self.payload_left, |_| ())?
                         {
                             self.payload_left = 0;
                             self.reads_short = true;
