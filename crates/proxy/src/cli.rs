@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::ending::Ending;
 use crate::fault::Fault;
 use crate::running::Proxy;
-use crate::watching::watch;
+use crate::watching::{reach, watch};
 
 /// What `ascard proxy --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -85,13 +85,17 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if options.check {
         return ExitCode::SUCCESS;
     }
+    // Before rights are given up: root may watch the proxy of another user.
+    let watched = match options.watch.then(|| reach(&config)).transpose() {
+        Ok(watched) => watched,
+        Err(fault) => return say(fault, 1),
+    };
     if let Err(error) = ascar_privileges::reduce(&ascar_privileges::PROXY) {
         return say(Fault(format!("cannot give up rights: {error}")), 1);
     }
-    let worked = if options.watch {
-        watch(&config)
-    } else {
-        work(&config)
+    let worked = match watched {
+        Some(socket) => watch(&config, &socket),
+        None => work(&config),
     };
     match worked {
         Ok(()) => ExitCode::SUCCESS,
