@@ -20,7 +20,7 @@ Hold NBD clients of this node to a window and a pace, which rules may change whi
 Usage: ascard proxy --config FILE [--check | --watch]
 
 The proxy stands between unchanged clients and unchanged servers, and passes their bytes on as they are. It ends on
-SIGTERM or Ctrl-C, and closes what it has connected. Exit status: 0 ended as told; 1 the work failed; 2 wrong arguments or a wrong file.
+SIGTERM, SIGHUP or Ctrl-C, and closes what it has connected. Exit status: 0 ended as told; 1 the work failed; 2 wrong arguments or a wrong file.
 
 Options:
   --config FILE  Read from FILE (TOML) who is connected to whom, and where rules come from.

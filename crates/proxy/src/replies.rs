@@ -3,7 +3,6 @@
 
 use std::sync::MutexGuard;
 
-use ascar_nbd::numbers::chunk_kind;
 use ascar_nbd::{Parsed, ReplyHeader};
 
 use crate::clock;
@@ -210,6 +209,6 @@ impl<'a> Replies<'a> {
 fn tells_error(header: &ReplyHeader) -> bool {
     match header {
         ReplyHeader::Simple(reply) => reply.error != 0,
-        ReplyHeader::Chunk(chunk) => chunk.kind & chunk_kind::ERROR_BIT != 0,
+        ReplyHeader::Chunk(chunk) => chunk.is_error(),
     }
 }
