@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import random
+import socket
 import stat
 import subprocess
 import sys
@@ -295,6 +297,43 @@ def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
             found = next(line for line in lines if line["0.read_bytes_total"])
             watching.kill()
         assert (found["0.streams"], found["0.window"], found["0.read_bytes_total"]) == (1, 8.0, 4096)
+
+
+def watched(proxy: Proxy) -> subprocess.CompletedProcess[str]:
+    """A watch of a proxy that is not there, or whose socket is not to be had."""
+    command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_root_watches_the_proxy_of_another_user(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        os.chown(proxy.control, 65534, 65534)
+        command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None and watching.stderr is not None
+            first = watching.stdout.readline()
+            watching.kill()
+            assert first, watching.stderr.read()
+        assert json.loads(first)["0.streams"] == 0
+
+
+def test_only_where_nobody_listens_is_it_asked_whether_the_proxy_runs(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        proxy.process.kill()
+        proxy.process.wait()
+        found = [watched(proxy)]  # a socket that was left
+        proxy.control.unlink()
+        found.append(watched(proxy))
+        for done in found:
+            assert done.returncode == 1 and "is the proxy running?" in done.stderr
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.bind(str(proxy.control))
+            done = watched(proxy)
+        assert done.returncode == 1 and "control = " in done.stderr and "running" not in done.stderr
 
 
 @pytest.mark.parametrize(

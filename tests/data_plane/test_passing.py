@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -291,6 +292,33 @@ def test_what_was_asked_before_the_end_is_answered(start, folder):
             for at in range(40):
                 assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
             assert client.is_closed()
+
+
+@pytest.mark.slow
+def test_a_long_answer_goes_on_after_the_end_of_sending(start, folder):
+    pieces, lingers_s = 46, 30.0
+
+    def serve(session: Session) -> None:
+        session.negotiate()
+        (asked,) = session.requests()
+        session.socket.sendall(nbd.simple_reply(asked.cookie))
+        for _ in range(pieces):
+            time.sleep(0.75)
+            session.socket.sendall(bytes(asked.length // pieces))
+
+    with RawServer(folder / "server.sock", serve) as server, ExitStack() as stack:
+        proxy = start.proxy(server.path)
+        lengths = [512 * pieces, 1024 * pieces]  # as they come, and from page to page
+        clients = [stack.enter_context(RawClient(disk_of(proxy))) for _ in lengths]
+        begun_s = time.monotonic()
+        for client, length in zip(clients, lengths, strict=True):
+            client.negotiate()
+            client.send(nbd.request(nbd.READ, 1, 0, length))
+            client.socket.shutdown(socket.SHUT_WR)
+        for client, length in zip(clients, lengths, strict=True):
+            assert client.receive(16 + length) == nbd.simple_reply(1) + bytes(length)
+            assert client.is_closed()
+        assert time.monotonic() - begun_s > lingers_s
 
 
 def test_killed_it_closes_both_sides(start, folder):

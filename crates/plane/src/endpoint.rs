@@ -38,6 +38,8 @@ pub struct Endpoint<P> {
     /// What was kept before `kept`.
     before: Option<Named>,
     trial: Option<Trial>,
+    /// The line of a trial that has ended by itself, until it is said.
+    ended: Option<String>,
     tick: u64,
     /// Id of what was in force at the end of the last tick, and whether it has changed since.
     ticked: (Option<String>, bool),
@@ -57,6 +59,7 @@ impl<P: Plane> Endpoint<P> {
             kept: None,
             before: None,
             trial: None,
+            ended: None,
             tick: 0,
             ticked: (None, false),
         })
@@ -83,21 +86,26 @@ impl<P: Plane> Endpoint<P> {
 
     /// Ends a trial whose time is over. Says in a line what is in force then.
     pub fn expire(&mut self, now: Duration) -> Option<String> {
-        if self.trial.as_ref()?.ends_at > now {
-            return None;
-        }
-        let trial = self.trial.take()?;
+        self.end_trial(now);
+        self.ended.take()
+    }
+
+    fn end_trial(&mut self, now: Duration) {
+        let Some(trial) = self.trial.take_if(|trial| trial.ends_at <= now) else {
+            return;
+        };
         // It followed these before.
         let _ = self.follow(self.kept.clone());
         let now_in_force = self.rules().unwrap_or("none");
-        Some(format!(
+        self.ended = Some(format!(
             "rules {}: their time is over; in force: {now_in_force}",
             trial.named.id
-        ))
+        ));
     }
 
     /// Answers a request; None where another controller is meant, or nothing is to be said yet.
     pub fn answer(&mut self, asked: &Asked, now: Duration) -> Option<Told> {
+        self.end_trial(now);
         let answer = match asked {
             Asked::Find { workload } => {
                 let is_meant = workload.as_ref().is_none_or(|it| *it == self.workload);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -54,6 +54,24 @@ impl Address {
         }
     }
 
+    /// Whether who connects here reaches what listens there, as far as the texts tell.
+    #[must_use]
+    pub fn leads_to(&self, listens: &Self) -> bool {
+        let (Self::Tcp(here), Self::Tcp(there)) = (self, listens) else {
+            return self == listens;
+        };
+        let is_any = |at: &SocketAddr| at.ip().is_unspecified();
+        let is_own = |at: &SocketAddr| at.ip().is_loopback() || is_any(at);
+        match (numbers(here), numbers(there)) {
+            (Some(here), Some(there)) if here.port() == there.port() => {
+                here.ip() == there.ip()
+                    || is_any(&there) && is_own(&here)
+                    || is_any(&here) && is_own(&there)
+            }
+            _ => here == there,
+        }
+    }
+
     /// Connects to a server.
     ///
     /// # Errors
@@ -86,10 +104,18 @@ impl Address {
     }
 }
 
+/// The numbers of a host and its port; None where its name would have to be looked up.
+fn numbers(place: &str) -> Option<SocketAddr> {
+    match place.rsplit_once(':') {
+        Some(("localhost", port)) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        _ => place.parse().ok(),
+    }
+}
+
 /// Listens on a path. A socket that nobody listens on any more is replaced.
 ///
 /// # Errors
-/// When somebody listens there, or something else lies there.
+/// When somebody listens there, something else lies there, or a socket may not be tried out.
 pub fn listen_at(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let is_socket = path
         .symlink_metadata()
@@ -99,7 +125,8 @@ pub fn listen_at(path: &Path, mode: u32) -> io::Result<UnixListener> {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path)?;
             }
-            _ => return Err(io::ErrorKind::AddrInUse.into()),
+            Ok(_) => return Err(io::ErrorKind::AddrInUse.into()),
+            Err(error) => return Err(error),
         }
     }
     let listener = UnixListener::bind(path)?;
@@ -118,6 +145,8 @@ impl fmt::Display for Address {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixDatagram;
+
     use super::*;
 
     #[test]
@@ -132,6 +161,45 @@ mod tests {
         let relative = Address::parse("unix:disk0.sock").unwrap();
         let absolute = relative.within(Path::new("/etc/ascar"));
         assert_eq!(absolute.to_string(), "unix:/etc/ascar/disk0.sock");
+    }
+
+    #[test]
+    fn what_leads_to_itself_is_told() {
+        for (server, listens, is_led) in [
+            ("unix:/a", "unix:/a", true),
+            ("unix:/a", "unix:/b", false),
+            ("tcp:127.0.0.1:9", "tcp:0.0.0.0:9", true),
+            ("tcp:localhost:9", "tcp:127.0.0.1:9", true),
+            ("tcp:[::1]:9", "tcp:[::]:9", true),
+            ("tcp:0.0.0.0:9", "tcp:127.0.0.1:9", true),
+            ("tcp:storage1:9", "tcp:storage1:9", true),
+            ("tcp:192.0.2.1:9", "tcp:0.0.0.0:9", false),
+            ("tcp:127.0.0.1:9", "tcp:127.0.0.1:8", false),
+            ("tcp:storage1:9", "unix:/a", false),
+        ] {
+            let (server, there) = (Address::parse(server), Address::parse(listens));
+            let found = server.clone().unwrap().leads_to(&there.unwrap());
+            assert_eq!(found, is_led, "{server:?} to {listens}");
+        }
+    }
+
+    #[test]
+    fn what_lies_on_a_path_is_told() {
+        let name = format!("ascar-proxy-address-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("socket");
+        let kind = || listen_at(&path, 0o600).map_err(|error| error.raw_os_error());
+        let left = kind().unwrap();
+        let used = listen_at(&path, 0o600).unwrap_err();
+        assert_eq!(used.kind(), io::ErrorKind::AddrInUse);
+        drop(left);
+        drop(kind().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        // Nobody can connect to it, and nobody knows whose it is.
+        let _other = UnixDatagram::bind(&path).unwrap();
+        assert_eq!(kind().unwrap_err(), Some(libc::EPROTOTYPE));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::ending::Ending;
 use crate::fault::Fault;
 use crate::running::Proxy;
-use crate::watching::watch;
+use crate::watching::{reach, watch};
 
 /// What `ascard proxy --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -20,7 +20,7 @@ Hold NBD clients of this node to a window and a pace, which rules may change whi
 Usage: ascard proxy --config FILE [--check | --watch]
 
 The proxy stands between unchanged clients and unchanged servers, and passes their bytes on as they are. It ends on
-SIGTERM or Ctrl-C, and closes what it has connected. Exit status: 0 ended as told; 1 the work failed; 2 wrong arguments or a wrong file.
+SIGTERM, SIGHUP or Ctrl-C, and closes what it has connected. Exit status: 0 ended as told; 1 the work failed; 2 wrong arguments or a wrong file.
 
 Options:
   --config FILE  Read from FILE (TOML) who is connected to whom, and where rules come from.
@@ -85,13 +85,17 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if options.check {
         return ExitCode::SUCCESS;
     }
+    // Before rights are given up: root may watch the proxy of another user.
+    let watched = match options.watch.then(|| reach(&config)).transpose() {
+        Ok(watched) => watched,
+        Err(fault) => return say(fault, 1),
+    };
     if let Err(error) = ascar_privileges::reduce(&ascar_privileges::PROXY) {
         return say(Fault(format!("cannot give up rights: {error}")), 1);
     }
-    let worked = if options.watch {
-        watch(&config)
-    } else {
-        work(&config)
+    let worked = match watched {
+        Some(socket) => watch(&config, &socket),
+        None => work(&config),
     };
     match worked {
         Ok(()) => ExitCode::SUCCESS,

@@ -108,6 +108,8 @@ impl Config {
                 }
             }
         }
+        // Two ways to write a path are one now.
+        config.check().map_err(|fault| wrong(&fault))?;
         Ok(config)
     }
 
@@ -169,7 +171,7 @@ impl Config {
     /// The routes with their addresses.
     ///
     /// # Errors
-    /// When an address is none, or two routes listen at the same.
+    /// When an address is none, two routes listen at the same, or one leads to the proxy itself.
     pub fn ways(&self) -> Result<Vec<Way>, Fault> {
         let mut ways = Vec::<Way>::new();
         for route in &self.routes {
@@ -189,7 +191,29 @@ impl Config {
             }
             ways.push(way);
         }
+        self.check_ends(&ways)?;
         Ok(ways)
+    }
+
+    /// No route leads to the proxy itself, which would connect to itself again and again.
+    fn check_ends(&self, ways: &[Way]) -> Result<(), Fault> {
+        let control = Address::Unix(self.control.clone());
+        for way in ways {
+            if ways.iter().any(|other| way.server.leads_to(&other.listen)) {
+                return Err(Fault(format!(
+                    "route.server = \"{}\": a route listens there; give the server's own address",
+                    way.server
+                )));
+            }
+            for (key, address) in [("listen", &way.listen), ("server", &way.server)] {
+                if *address == control {
+                    return Err(Fault(format!(
+                        "route.{key} = \"{address}\": is the control socket; give each its own"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What holds streams while no rules do.
@@ -230,6 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_is_written_in_two_ways_is_one() {
+        let name = format!("ascar-proxy-config-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("proxy.toml");
+        let own = format!("unix:{}", folder.join("disk0.sock").display());
+        std::fs::write(&path, GOOD.replace("unix:/run/nbd.sock", &own)).unwrap();
+        let said = Config::read(&path).unwrap_err().0;
+        std::fs::remove_dir_all(folder).unwrap();
+        assert!(said.contains("a route listens there"), "{said}");
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (from, to, word) in [
             ("client1", "client.1", "controller = \"client.1\""),
@@ -242,6 +279,15 @@ mod tests {
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),
             ("tcp:127.0.0.1:10810", "unix:disk0.sock", "two routes"),
             ("0o660", "0o7777", "route.mode = 0o7777"),
+            ("unix:/run/nbd.sock", "unix:disk0.sock", "a route listens"),
+            (
+                "unix:/run/nbd.sock",
+                "tcp:127.0.0.1:10810",
+                "a route listens",
+            ),
+            ("storage1:10809", "localhost:10810", "a route listens"),
+            ("control.sock", "disk0.sock", "is the control socket"),
+            ("control.sock", "/run/nbd.sock", "is the control socket"),
         ] {
             let text = GOOD.replace(from, to);
             assert_ne!(text, GOOD);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -64,6 +64,8 @@ pub struct Connection {
     /// Whether replies to reads are structured.
     pub structured_replies: bool,
     pending: Mutex<Pending>,
+    /// Counts the pieces of replies that have passed.
+    pieces: AtomicU64,
     is_closed: AtomicBool,
 }
 
@@ -72,6 +74,12 @@ impl Connection {
     #[inline]
     pub fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A piece of a reply passes.
+    #[inline]
+    pub fn on_piece(&self) {
+        self.pieces.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether it is over.
@@ -104,6 +112,7 @@ impl Connection {
                 Err(error) => return Err(End::Broken(format!("a thread: {error}"))),
             };
             let ended = Requests::new(self).run();
+            self.stream.state().end_turn(&self.member, false);
             if !matches!(ended, Err(End::Broken(_))) {
                 // What was asked before may still be answered, or has been and is not the client's yet.
                 self.server.shutdown(Shutdown::Write);
@@ -120,14 +129,15 @@ impl Connection {
 
     /// Waits for the server to end, as long as it goes on answering.
     fn linger(&self) {
-        let (mut since, mut left) = (Instant::now(), self.pending().count());
+        let pieces = || self.pieces.load(Ordering::Relaxed);
+        let (mut since, mut before) = (Instant::now(), pieces());
         while !self.is_closed() {
             let moves = self.stream.state().moves();
             self.stream
                 .wait_for_move(&self.member, moves, || self.is_closed());
-            let now_left = self.pending().count();
-            if now_left != left {
-                (since, left) = (Instant::now(), now_left);
+            let now = pieces();
+            if now != before {
+                (since, before) = (Instant::now(), now);
             } else if since.elapsed() >= LINGER {
                 self.close();
             }
@@ -160,6 +170,7 @@ fn served(client: Socket, who: &str, address: &Address, streams: &Streams) -> Re
         member,
         structured_replies,
         pending: Mutex::default(),
+        pieces: AtomicU64::new(0),
         is_closed: AtomicBool::new(false),
     };
     let ended = connection.run();

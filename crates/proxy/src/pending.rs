@@ -16,6 +16,8 @@ pub struct Sent {
     pub reads: bool,
     /// Whether it goes on where one of the latest ended.
     pub is_sequential: bool,
+    /// Whether the server has said that it fails: then it has moved nothing.
+    pub has_failed: bool,
 }
 
 /// How much a request reads or writes.
@@ -43,6 +45,13 @@ impl Pending {
         self.cookies.len()
     }
 
+    /// Whether one more would be too many.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.count() >= PENDING_MAX
+    }
+
     /// One more, unless another with its cookie is in flight: then nobody could tell their replies apart.
     #[inline]
     pub fn add(&mut self, cookie: u64, sent: Sent) -> bool {
@@ -58,6 +67,13 @@ impl Pending {
     #[inline]
     pub fn get(&self, cookie: u64) -> Option<Sent> {
         self.place(cookie).map(|place| self.sent[place])
+    }
+
+    /// The server says that the one of a cookie fails.
+    pub fn fail(&mut self, cookie: u64) {
+        if let Some(place) = self.place(cookie) {
+            self.sent[place].has_failed = true;
+        }
     }
 
     /// Takes out the one of a cookie.
@@ -90,6 +106,7 @@ mod tests {
             bytes,
             reads: true,
             is_sequential: false,
+            has_failed: false,
         }
     }
 

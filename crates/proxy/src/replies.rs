@@ -35,6 +35,27 @@ struct Shared<'a> {
     now_us: u64,
 }
 
+impl<'a> Shared<'a> {
+    fn of(connection: &'a Connection) -> Self {
+        Self {
+            pending: connection.pending(),
+            state: connection.stream.state(),
+            now_us: clock::now_us(),
+        }
+    }
+
+    /// A request is in flight no more.
+    fn on_answer(&mut self, cookie: u64, connection: &Connection) {
+        let is_full = self.pending.is_full();
+        if let Some(sent) = self.pending.take(cookie) {
+            self.state.on_reply(&sent, self.now_us);
+            if is_full {
+                connection.member.call();
+            }
+        }
+    }
+}
+
 impl<'a> Replies<'a> {
     /// The direction of a connection.
     #[must_use]
@@ -63,13 +84,28 @@ impl<'a> Replies<'a> {
                 .client
                 .write_all(&self.buffer[self.start..until])?;
             self.start = until;
+            self.connection.on_piece();
             looked?;
             if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
-                let Connection { server, client, .. } = self.connection;
-                if self.splicing.pass(server, client, self.payload_left)? {
+                let (connection, answered) = (self.connection, &mut self.answered);
+                let Connection { server, client, .. } = connection;
+                let on_piece = |left| {
+                    connection.on_piece();
+                    // The client may use the cookie again as soon as it has the last byte.
+                    if left == 0
+                        && let Some(cookie) = answered.take()
+                    {
+                        let mut shared = Shared::of(connection);
+                        shared.on_answer(cookie, connection);
+                        shared.state.call_next();
+                    }
+                };
+                if self
+                    .splicing
+                    .pass(server, client, self.payload_left, on_piece)?
+                {
                     self.payload_left = 0;
                     self.reads_short = true;
-                    self.scan().1?;
                 }
             }
         }
@@ -102,22 +138,17 @@ impl<'a> Replies<'a> {
             return (at, Ok(()));
         }
         let connection = self.connection;
-        let mut shared = Shared {
-            pending: connection.pending(),
-            state: connection.stream.state(),
-            now_us: clock::now_us(),
-        };
+        let mut shared = Shared::of(connection);
         let looked = loop {
             if self.payload_left == 0
                 && let Some(cookie) = self.answered.take()
-                && let Some(sent) = shared.pending.take(cookie)
             {
-                shared.state.on_reply(&sent, shared.now_us);
+                shared.on_answer(cookie, connection);
             }
             if at == self.end {
                 break Ok(());
             }
-            match self.header(at, &shared) {
+            match self.header(at, &mut shared) {
                 Ok(Some(length)) => at = self.skip_payload(at + length),
                 Ok(None) => break Ok(()),
                 Err(end) => break Err(end),
@@ -128,7 +159,7 @@ impl<'a> Replies<'a> {
     }
 
     /// The length of the header at a place; None where not all of it has come.
-    fn header(&mut self, at: usize, shared: &Shared<'_>) -> Result<Option<usize>, End> {
+    fn header(&mut self, at: usize, shared: &mut Shared<'_>) -> Result<Option<usize>, End> {
         let parsed = ReplyHeader::parse(&self.buffer[at..self.end])?;
         let Parsed::Found {
             value: header,
@@ -144,6 +175,9 @@ impl<'a> Replies<'a> {
             )));
         };
         self.payload_left = self.payload_bytes(&header, &sent)?;
+        if tells_error(&header) {
+            shared.pending.fail(cookie);
+        }
         self.answered = header.is_last().then_some(cookie);
         Ok(Some(consumed_bytes))
     }
@@ -169,5 +203,12 @@ impl<'a> Replies<'a> {
         let here = self.payload_left.min(self.end - at);
         self.payload_left -= here;
         at + here
+    }
+}
+
+fn tells_error(header: &ReplyHeader) -> bool {
+    match header {
+        ReplyHeader::Simple(reply) => reply.error != 0,
+        ReplyHeader::Chunk(chunk) => chunk.is_error(),
     }
 }

@@ -9,7 +9,7 @@ use ascar_nbd::{Command, Parsed, Request};
 
 use crate::clock;
 use crate::connection::{BUFFER_BYTES, Connection, End, LINGER};
-use crate::pending::{PENDING_MAX, Pending, moved_bytes};
+use crate::pending::{Pending, moved_bytes};
 use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES, Splicing};
 use crate::stream::{Admission, Member, State};
 
@@ -62,7 +62,7 @@ impl Shared<'_> {
         }
         let bytes = moved_bytes(request);
         if !has_place {
-            if self.pending.count() == PENDING_MAX {
+            if self.pending.is_full() {
                 let moves = self.state.moves();
                 return Some(Stop::TooMany { moves });
             }
@@ -126,7 +126,10 @@ impl<'a> Requests<'a> {
                         if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
                     {
                         let Connection { server, client, .. } = self.connection;
-                        if self.splicing.pass(client, server, self.payload_left)? {
+                        if self
+                            .splicing
+                            .pass(client, server, self.payload_left, |_| ())?
+                        {
                             self.payload_left = 0;
                             self.reads_short = true;
                         }

@@ -27,10 +27,17 @@ pub struct Splicing {
 
 impl Splicing {
     /// Passes on so many bytes from one side to the other; false where no pipe is to be had, and nothing was passed.
+    /// `on_piece` is called with how many are still to come, before the other side has the last of those that have.
     ///
     /// # Errors
     /// When one side is gone before that.
-    pub fn pass(&mut self, from: &Socket, to: &Socket, count: usize) -> Result<bool, End> {
+    pub fn pass(
+        &mut self,
+        from: &Socket,
+        to: &Socket,
+        count: usize,
+        mut on_piece: impl FnMut(usize),
+    ) -> Result<bool, End> {
         if self.ends.is_none() {
             self.ends = pipe2(OFlag::O_CLOEXEC).ok();
         }
@@ -41,6 +48,7 @@ impl Splicing {
         while left > 0 {
             let mut held = moved(from, into, left.min(PIPE_BYTES))?;
             left -= held;
+            on_piece(left);
             while held > 0 {
                 held -= moved(out, to, held)?;
             }

@@ -57,6 +57,13 @@ pub struct Member {
     moved: Condvar,
 }
 
+impl Member {
+    /// Wakes what waits for this connection's own answers; the stream's state is held.
+    pub fn call(&self) {
+        self.moved.notify_one();
+    }
+}
+
 /// Whether a request may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
@@ -86,16 +93,16 @@ impl State {
         }
     }
 
-    /// A connection has used its turn: it waits again behind the others, or for nothing, and the next one looks.
+    /// A connection has looked. It has used its turn if that was its; one that waits for the window enters behind the
+    /// others in [`Stream::wait_for_room`], once it has sent what it may. One that does not holds nobody up.
     pub fn end_turn(&mut self, member: &Arc<Member>, waits: bool) {
-        if !self.is_next(member) {
+        let place = self.queue.iter().position(|one| Arc::ptr_eq(one, member));
+        let Some(place) = place.filter(|place| *place == 0 || !waits) else {
             return;
-        }
-        if let Some(own) = self.queue.pop_front()
-            && waits
-        {
-            self.queue.push_back(own);
-        } else {
+        };
+        self.queue.remove(place);
+        // Where the window was full for this one, it is for the next one, until a reply calls that.
+        if place == 0 && !waits {
             // The one behind may have looked while it was not its turn.
             self.moves += 1;
             self.call_next();
@@ -129,6 +136,7 @@ impl State {
             bytes,
             reads: request.command == Command::Read,
             is_sequential,
+            has_failed: false,
         }
     }
 
@@ -145,6 +153,9 @@ impl State {
         });
         self.release(1, sent.bytes.into());
         self.replies += 1;
+        if sent.has_failed {
+            return;
+        }
         if sent.reads {
             self.read_bytes += u64::from(sent.bytes);
         } else {
@@ -367,6 +378,7 @@ mod tests {
             bytes: 4096,
             reads: true,
             is_sequential: false,
+            has_failed: false,
         }
     }
 
@@ -469,6 +481,48 @@ mod tests {
         state.end_turn(&member, false);
         state.on_reply(&sent(40), 50);
         assert_eq!(state.admit(&third, 4096, 50), Admission::Now);
+    }
+
+    #[test]
+    fn a_connection_that_waits_no_more_holds_nobody_up() {
+        let (stream, member) = stream(fixed(1, 0));
+        let (other, third) = (stream.join(), stream.join());
+        assert_eq!(stream.state().admit(&member, 4096, 10), Admission::Now);
+        for one in [&member, &other] {
+            let moves = stream.state().moves();
+            stream.wait_for_room(one, moves, || true);
+        }
+        stream.hold(Hold {
+            has_window: false,
+            ..fixed(1, 0)
+        });
+        for one in [&other, &member] {
+            let mut state = stream.state();
+            assert_eq!(state.admit(one, 4096, 20), Admission::Now);
+            state.end_turn(one, false);
+            state.on_reply(&sent(20), 30);
+        }
+        stream.hold(fixed(2, 0));
+        assert_eq!(stream.state().admit(&third, 4096, 40), Admission::Now);
+    }
+
+    #[test]
+    fn a_connection_that_sends_has_no_turn() {
+        let (stream, member) = stream(fixed(1, 0));
+        let other = stream.join();
+        assert_eq!(stream.state().admit(&member, 4096, 10), Admission::Now);
+        let moves = stream.state().moves();
+        stream.wait_for_room(&member, moves, || true);
+        let mut state = stream.state();
+        state.on_reply(&sent(10), 20);
+        assert_eq!(state.admit(&member, 4096, 20), Admission::Now);
+        assert_eq!(state.admit(&member, 4096, 20), Admission::Full);
+        let moves = state.moves();
+        state.end_turn(&member, true);
+        assert_eq!(state.moves(), moves, "nobody looks again for nothing");
+        // Its server takes nothing, and that of the other does.
+        state.on_reply(&sent(20), 30);
+        assert_eq!(state.admit(&other, 4096, 30), Admission::Now);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the streams of a running proxy show, a line of JSON a second: as `ascard agent` takes it from a program.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -21,18 +22,33 @@ struct Observed {
     streams: Vec<StreamIndicators>,
 }
 
+/// Connects to the running proxy.
+///
+/// # Errors
+/// When it is not there, or its socket is another user's.
+pub fn reach(config: &Config) -> Result<UnixStream, Fault> {
+    UnixStream::connect(&config.control).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            wrong(config, &format_args!("{error}; is the proxy running?"))
+        }
+        _ => wrong(config, &error),
+    })
+}
+
+fn wrong(config: &Config, what: &dyn Display) -> Fault {
+    Fault(format!("control = {}: {what}", config.control.display()))
+}
+
 /// Prints a line a second, until nobody reads them or the proxy ends.
 ///
 /// # Errors
-/// When the proxy is not there, or ends.
-pub fn watch(config: &Config) -> Result<(), Fault> {
-    let path = config.control.display();
-    let wrong = |what: &dyn std::fmt::Display| Fault(format!("control = {path}: {what}"));
-    let socket = UnixStream::connect(&config.control)
-        .map_err(|error| wrong(&format_args!("{error}; is the proxy running?")))?;
-    let mut lines = BufReader::new(&socket);
+/// When the proxy ends, or says something else.
+pub fn watch(config: &Config, socket: &UnixStream) -> Result<(), Fault> {
+    let wrong = |what: &dyn Display| wrong(config, what);
+    let mut writing = socket;
+    let mut lines = BufReader::new(socket);
     loop {
-        (&socket)
+        writing
             .write_all(b"{\"message\": \"rules.observe/1\"}\n")
             .map_err(|error| wrong(&error))?;
         let mut line = String::new();

@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use ascar_congestion::{Action, RuleSet};
 use ascar_nbd::numbers::{chunk_flag, chunk_kind};
@@ -17,6 +18,7 @@ use ascar_nbd::{
 use ascar_proxy::address::Address;
 use ascar_proxy::connection::serve;
 use ascar_proxy::socket::Socket;
+use ascar_proxy::stream::LOOK;
 use ascar_proxy::streams::{OwnHold, Streams};
 use ascar_random::Random;
 
@@ -74,11 +76,26 @@ fn requests(random: &mut Random) -> (Vec<u8>, Vec<Request>) {
     (bytes, all)
 }
 
+/// Whether a server refuses it.
+fn fails(request: &Request) -> bool {
+    request.offset_bytes.is_multiple_of(10)
+}
+
 /// The parts of an answer; parts of several answers may be mixed.
 fn parts(request: &Request, structured: bool, random: &mut Random) -> VecDeque<Vec<u8>> {
     let data = |count: u32| (0..count).map(|at| (at ^ request.length_bytes) as u8);
-    if random.below(10) == 0 {
+    if fails(request) {
         let refusal = Some(ascar_nbd::ErrorCode::InputOutput);
+        if request.command == Command::Read && structured {
+            let payload = [0, 0, 0, 5, 0, 0];
+            let header = Chunk {
+                flags: chunk_flag::DONE,
+                kind: chunk_kind::ERROR,
+                cookie: request.cookie,
+                payload_bytes: payload.len() as u32,
+            };
+            return [[&header.encode()[..], &payload].concat()].into();
+        }
         return [SimpleReply::new(request.cookie, refusal).encode().to_vec()].into();
     }
     if request.command != Command::Read || !structured {
@@ -276,7 +293,7 @@ fn pass(name: &str, structured: bool, own: OwnHold, changes: bool, seed: u64) ->
     assert!(said == served.heard, "requests differ");
     assert!(streams.observe().is_empty());
     let moved = |request: &Request| match request.command {
-        Command::Read | Command::Write => u64::from(request.length_bytes),
+        Command::Read | Command::Write if !fails(request) => u64::from(request.length_bytes),
         _ => 0,
     };
     assert_eq!(streams.moved_bytes(), all.iter().map(moved).sum::<u64>());
@@ -326,4 +343,96 @@ fn everything_passes_while_the_hold_changes() {
             seed * 10 + 2,
         );
     }
+}
+
+/// A server that answers reads at once; all say the same.
+fn answer_reads(server: &UnixStream, mut heard: Vec<u8>, answer: &[u8]) {
+    let mut writing = server;
+    loop {
+        let count = heard.len() / Request::BYTES;
+        for header in heard[..count * Request::BYTES].chunks_exact(Request::BYTES) {
+            let Parsed::Found { value, .. } = Request::parse(header).unwrap() else {
+                panic!("a whole header");
+            };
+            let mut said = SimpleReply::new(value.cookie, None).encode().to_vec();
+            said.extend_from_slice(answer);
+            if writing.write_all(&said).is_err() {
+                return;
+            }
+        }
+        heard.drain(..count * Request::BYTES);
+        let mut piece = [0; 4096];
+        match writing.read(&mut piece) {
+            Ok(count) if count > 0 => heard.extend_from_slice(&piece[..count]),
+            _ => return,
+        }
+    }
+}
+
+/// What a client does with a server that answers reads at once.
+fn with_reads(name: &str, length_bytes: u32, work: impl FnOnce(&UnixStream)) {
+    let folder = folder(name);
+    let path = folder.join("server");
+    let listener = UnixListener::bind(&path).unwrap();
+    let streams = Streams::new(OwnHold::default());
+    thread::scope(|scope| {
+        let streams = &streams;
+        scope.spawn(move || {
+            let (server, _) = listener.accept().unwrap();
+            let heard = welcome(&server, false);
+            answer_reads(&server, heard, &vec![1; length_bytes as usize]);
+        });
+        let (client, proxied) = UnixStream::pair().unwrap();
+        scope.spawn(move || serve(Socket::Unix(proxied), &Address::Unix(path), streams));
+        negotiate(&client);
+        work(&client);
+    });
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn read_request(cookie: u64, length_bytes: u32) -> [u8; Request::BYTES] {
+    let request = Request {
+        flags: 0,
+        command: Command::Read,
+        cookie,
+        offset_bytes: 0,
+        length_bytes,
+    };
+    request.encode()
+}
+
+#[test]
+fn a_cookie_may_be_used_again_with_the_last_byte_of_its_answer() {
+    let length_bytes = 256 << 10;
+    with_reads("cookie", length_bytes, |mut client| {
+        let header_bytes = SimpleReply::new(7, None).encode().len();
+        let mut answer = vec![0; header_bytes + length_bytes as usize];
+        for at in 0..5_000 {
+            client.write_all(&read_request(7, length_bytes)).unwrap();
+            if let Err(error) = client.read_exact(&mut answer) {
+                panic!("read {at}: {error}");
+            }
+        }
+    });
+}
+
+#[test]
+fn more_requests_than_are_kept_in_mind_wait_for_answers_alone() {
+    let length_bytes = 512;
+    with_reads("many", length_bytes, |client| {
+        let begun = Instant::now();
+        let count = 6_000;
+        let said = (0..count).flat_map(|cookie| read_request(cookie, length_bytes));
+        let (mut client, said) = (client, said.collect::<Vec<_>>());
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                client.write_all(&said).unwrap();
+            });
+            let header_bytes = SimpleReply::new(7, None).encode().len();
+            let mut answers = vec![0; (header_bytes + length_bytes as usize) * count as usize];
+            client.read_exact(&mut answers).unwrap();
+        });
+        let took = begun.elapsed();
+        assert!(took < LOOK, "{took:?}");
+    });
 }

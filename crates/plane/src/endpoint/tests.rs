@@ -99,6 +99,28 @@ fn a_trial_goes_on_when_it_is_renewed() {
 }
 
 #[test]
+fn a_trial_whose_time_is_over_is_neither_kept_nor_renewed() {
+    for late in [
+        Asked::Keep { rules: named("a") },
+        Asked::Renew {
+            rules: named("a"),
+            within_s: 30.0,
+        },
+    ] {
+        let mut endpoint = endpoint();
+        endpoint.answer(&load("a", TEXT, 30.0), at(0));
+        assert!(refused(endpoint.answer(&late, at(30))).contains("not on trial"));
+        assert_eq!(endpoint.rules(), None);
+        assert_eq!(endpoint.plane().followed, [Some(0), None]);
+        assert_eq!(
+            endpoint.expire(at(31)).as_deref(),
+            Some("rules a: their time is over; in force: none")
+        );
+        assert_eq!(endpoint.expire(at(32)), None);
+    }
+}
+
+#[test]
 fn kept_rules_stay_and_are_what_is_put_back() {
     let mut endpoint = endpoint();
     let keep = |id: &str| Asked::Keep {
