@@ -38,6 +38,18 @@ INDICATORS_LEAST = tuple(100 if name == "pt_ratio" else 0 for name in INDICATORS
 """The least value of each indicator."""
 
 
+def indicator_numbers(names: Sequence[str]) -> tuple[int, ...]:
+    """The places of indicators in a region, ascending, each once.
+
+    Raises:
+        InputError: a name is none of `INDICATORS`, or there is none.
+    """
+    unknown = next((name for name in names if name not in INDICATORS), None if names else "")
+    if unknown is not None:
+        raise InputError(f"--along = {unknown[:80]!r}: allowed: {', '.join(INDICATORS)}")
+    return tuple(sorted({INDICATORS.index(name) for name in names}))
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """`[lo, hi)` of an indicator: microseconds, or 100 times the ratio of process times."""

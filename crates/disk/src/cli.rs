@@ -193,7 +193,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Err(fault) => return say(&fault, 2),
     };
-    raise_open_files();
+    ascar_privileges::raise_open_files();
     if let Err(error) = ascar_privileges::reduce(&ascar_privileges::DISK) {
         return say(&Fault(format!("cannot give up rights: {error}")), 1);
     }
@@ -205,20 +205,5 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match Arc::new(server).run(model, listening) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(&fault, 1),
-    }
-}
-
-/// Each client is an open file: as many as this user may have.
-fn raise_open_files() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: both calls take a structure that lives through them. What is refused leaves the limit as it is.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
     }
 }

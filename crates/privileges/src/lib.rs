@@ -5,11 +5,13 @@
 //! since most of it is a thread's own.
 
 mod capability;
+mod open_files;
 mod role;
 
 use std::io;
 
 pub use capability::Capability;
+pub use open_files::raise_open_files;
 pub use role::{AGENT, DISK, HOLDER, INTERFACE, KEEPER, LOAD, PROXY, Role, STARTER, USERS_KEEPER};
 
 /// No memory becomes executable that was writable, and children decide for themselves (`linux/prctl.h`).

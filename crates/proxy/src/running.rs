@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use ascar_plane::Endpoint;
 use ascar_service::ServiceManager;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::LOG;
 use crate::address::{Address, listen_at};
@@ -43,7 +42,7 @@ impl Proxy {
     /// # Errors
     /// When an address or the control socket is somebody else's, or a name is none.
     pub fn start(config: &Config) -> Result<Self, Fault> {
-        allow_descriptors();
+        ascar_privileges::raise_open_files();
         let streams = Arc::new(Streams::new(config.own_hold()));
         let plane = ProxyPlane::new(Arc::clone(&streams));
         let instance = instance()?;
@@ -114,14 +113,6 @@ impl Drop for Proxy {
         for path in &self.paths {
             let _ = std::fs::remove_file(path);
         }
-    }
-}
-
-/// As many open files as this process may have: two a connection.
-fn allow_descriptors() {
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // What it has then is enough for some.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
 }
 

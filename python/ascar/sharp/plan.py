@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from ascar.errors import InputError
-from ascar.rules import INDICATORS, INDICATORS_OF_THESIS, Action, RuleSet
+from ascar.rules import INDICATORS_OF_THESIS, Action, RuleSet, indicator_numbers
 
 Schedule = Literal["sharp", "faithful", "remy"]
 SCHEDULES: tuple[str, ...] = get_args(Schedule)
@@ -65,10 +65,7 @@ class SearchPlan:
         if any(not 1 <= limit <= ACTIVE_FILES_MAX for limit in self.active_files):
             shown = ",".join(map(str, self.active_files))[:80]
             raise InputError(f"--active-files = {shown}: must be numbers from 1 to {ACTIVE_FILES_MAX}")
-        unknown = [name for name in self.along if name not in INDICATORS]
-        if unknown or not self.along:
-            shown = ",".join(unknown)[:80]
-            raise InputError(f"--along = {shown!r}: must be of {', '.join(INDICATORS)}")
+        indicator_numbers(self.along)
         others = self.active_files or self.along != INDICATORS_OF_THESIS
         if self.schedule != "sharp" and (self.without or self.others or others):
             raise InputError(
@@ -88,7 +85,7 @@ class SearchPlan:
     @property
     def axes(self) -> tuple[int, ...]:
         """The numbers of the indicators that rules may be split along."""
-        return tuple(sorted(INDICATORS.index(name) for name in set(self.along)))
+        return indicator_numbers(self.along)
 
     def widened(self, rules: RuleSet) -> RuleSet:
         """Rules over all indicators that the search may split them along."""

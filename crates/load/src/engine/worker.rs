@@ -67,7 +67,7 @@ pub(super) struct Worker {
 /// # Errors
 /// A thread cannot be started.
 pub fn start(plan: &Arc<Plan>, tallies: &[Vec<Arc<Tally>>]) -> Result<(), LoadError> {
-    raise_open_files();
+    ascar_privileges::raise_open_files();
     let mut thread = 0;
     for (group, tallies) in tallies.iter().enumerate() {
         for (instance, tally) in tallies.iter().enumerate() {
@@ -112,21 +112,6 @@ fn spawn(plan: &Arc<Plan>, work: impl FnOnce() + Send + 'static) -> Result<(), L
             "cannot start {threads} threads: {error}; lower --threads"
         ))
     })
-}
-
-/// Let the process open as many files as it may: threads that go round many files keep them open.
-fn raise_open_files() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is writable; where raising is refused the limit stays.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
-    }
 }
 
 impl Worker {

@@ -11,20 +11,9 @@ if TYPE_CHECKING:
     from ascar.sharp.task import Ends
 
 
-def indicators_of(along: str) -> tuple[str, ...]:
-    """The indicators that --along names.
-
-    Raises:
-        InputError: one is unknown.
-    """
-    from ascar.errors import InputError
-    from ascar.rules import INDICATORS
-
-    names = tuple(dict.fromkeys(name.strip() for name in along.split(",")))
-    for name in names:
-        if name not in INDICATORS:
-            raise InputError(f"--along = {name[:80]!r}: allowed: {', '.join(INDICATORS)}")
-    return names
+def names_in(along: str) -> tuple[str, ...]:
+    """The names that --along has."""
+    return tuple(name.strip() for name in along.split(","))
 
 
 def plan_from(
@@ -50,7 +39,7 @@ def plan_from(
     endless = schedule == "faithful" and patience is None
     plan = plan_of(schedule, FIRST if start is None else read(start).bare(), 0 if endless else patience)
     if along is not None:
-        plan = replace(plan, along=indicators_of(along))
+        plan = replace(plan, along=names_in(along))
     if active_files is None:
         return plan
     limits = numbers("--active-files", active_files)

@@ -21,17 +21,17 @@ def split(
     """Split a rule at the observed mean of each indicator (Li, algorithm 1, lines 29-30)."""
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import numbered, read
-    from ascar.cli.sharp.search_plan import indicators_of
+    from ascar.cli.sharp.search_plan import names_in
     from ascar.errors import InputError
     from ascar.results.encode import extended
     from ascar.results.sharp import SharpSplitResult
-    from ascar.rules import INDICATORS
+    from ascar.rules import INDICATORS, indicator_numbers
     from ascar.sharp import split as parted
     from ascar.sharp.rule_results import rule_set_result
 
     rules = read(file)
     at = numbered(rules, rule, file)
-    axes = [INDICATORS.index(name) for name in indicators_of(along)]
+    axes = indicator_numbers(names_in(along))
     known = INDICATORS[: len(rules.rules[0].region)]
     if max(axes) >= len(known):
         raise InputError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ascar.rules import INDICATORS, KINDS, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ascar.rules import Rule, RuleSet
 
@@ -28,36 +28,33 @@ def split(rule_set: RuleSet, at: int | None = None, axes: Sequence[int] = (0, 1,
     """
     at = rule_set.hottest() if at is None else at
     rule = rule_set.rules[at]
-    halves = [
-        _halves(rule, axis) if axis in axes else (interval,) for axis, interval in enumerate(rule.region)
-    ]
-    parts = (replace(rule, region=region, observed=None) for region in product(*halves))
-    return rule_set.with_rules(at, tuple(parts))
+    return _parted(rule_set, at, {axis: _halves(rule, axis) for axis in axes})
 
 
 def split_at(rule_set: RuleSet, at: int, axis: int, value: int) -> RuleSet:
     """Split one rule in two at a value of an indicator, which lies inside it; without statistics."""
-    rule = rule_set.rules[at]
-    whole = rule.region[axis]
-    parts = (
-        replace(rule, region=(*rule.region[:axis], half, *rule.region[axis + 1 :]))
-        for half in (Interval(whole.lo, value), Interval(value, whole.hi))
-    )
-    return rule_set.with_rules(at, tuple(parts)).bare()
+    return _parted(rule_set, at, {axis: _cut(rule_set.rules[at].region[axis], value)}).bare()
 
 
 def split_in_the_middle(rule_set: RuleSet, at: int, axes: Sequence[int]) -> RuleSet:
     """Split one rule along indicators of `KINDS`, each in the middle between two kinds of stream."""
+    region = rule_set.rules[at].region
+    return _parted(rule_set, at, {axis: _cut(region[axis], KINDS[INDICATORS[axis]]) for axis in axes}).bare()
+
+
+def _parted(rule_set: RuleSet, at: int, pieces: Mapping[int, tuple[Interval, ...]]) -> RuleSet:
+    """One rule in parts: a part for each combination of the pieces of its intervals."""
     rule = rule_set.rules[at]
-    middles = {axis: KINDS[INDICATORS[axis]] for axis in axes}
-    halves = [
-        (Interval(whole.lo, middles[axis]), Interval(middles[axis], whole.hi))
-        if axis in middles and whole.lo < middles[axis] < whole.hi
-        else (whole,)
-        for axis, whole in enumerate(rule.region)
-    ]
-    parts = (replace(rule, region=region, observed=None) for region in product(*halves))
-    return rule_set.with_rules(at, tuple(parts)).bare()
+    intervals = [pieces.get(axis, (whole,)) for axis, whole in enumerate(rule.region)]
+    parts = (replace(rule, region=region, observed=None) for region in product(*intervals))
+    return rule_set.with_rules(at, tuple(parts))
+
+
+def _cut(whole: Interval, value: int) -> tuple[Interval, ...]:
+    """An interval in two at a value; whole where the value is not inside."""
+    if not whole.lo < value < whole.hi:
+        return (whole,)
+    return Interval(whole.lo, value), Interval(value, whole.hi)
 
 
 def _halves(rule: Rule, axis: int) -> tuple[Interval, ...]:
@@ -66,5 +63,4 @@ def _halves(rule: Rule, axis: int) -> tuple[Interval, ...]:
         return (whole,)
     seen = None if rule.observed is None else rule.observed.means[axis]
     inside = seen is not None and whole.lo < seen < whole.hi
-    at = seen if inside and seen is not None else (whole.lo + whole.hi) // 2
-    return Interval(whole.lo, at), Interval(at, whole.hi)
+    return _cut(whole, seen if inside and seen is not None else (whole.lo + whole.hi) // 2)
