@@ -1,4 +1,4 @@
-"""How long the runs of the last comparison are, where work is deferred in cycles."""
+"""How long the runs of the last comparison are: equally long, and several cycles where work is deferred."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.cycles import Span, span_of
+from ascar.cycles import PAIRS_ROOM, PairLoad, Span, span_of
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, ordinal
 from ascar.study import Study
@@ -97,3 +97,29 @@ def test_a_system_that_tells_nonsense_changes_nothing_and_the_note_says_so(told:
 def test_an_objective_without_a_rate_is_said_not_to_feel_it():
     found = span_of(study("minimize latency_ms_p99"), Cyclic(), [side(30)], left_s=1e6)
     assert "which the objective does not feel" in found.note
+
+
+@pytest.mark.parametrize(
+    ("left_s", "search_s", "span_s", "expected_s"),
+    [
+        (1e6, 0.0, 0.0, 20.0),  # there is room for the usual length
+        (2 * PAIRS_ROOM * 11.0, 0.0, 0.0, 10.0),  # a change takes 1 s
+        (2 * PAIRS_ROOM * 11.0, 12.0, 0.0, 12.0),  # those of the search were longer
+        (2 * PAIRS_ROOM * 11.0, 0.0, 90.0, 90.0),  # three cycles
+        (0.0, 0.0, 0.0, 3.0),
+    ],
+)
+def test_pairs_have_one_length_and_room_for_ten(
+    left_s: float, search_s: float, span_s: float, expected_s: float
+):
+    sides = [side(30, deferred_s=0.0), side(600, deferred_s=0.0)]
+    found = PairLoad.of(Span(span_s), sides, left_s, least_s=3.0, search_s=search_s, usual_s=20.0)
+    assert found.load_s == pytest.approx(expected_s)
+    assert found.least_s == max(3.0, span_s)
+
+
+def test_loads_whose_usual_length_nobody_knows_are_as_the_study_says():
+    sides = [side(30, deferred_s=0.0)]
+    for span_s in (0.0, 90.0):
+        found = PairLoad.of(Span(span_s), sides, 100.0, least_s=3.0, search_s=0.0, usual_s=0.0)
+        assert found == PairLoad(span_s, max(3.0, span_s))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.abandonment import BestTrial
+from ascar.cycles import PairLoad
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
@@ -160,7 +161,7 @@ class Campaign:
         listener: told of everything that happens.
         trials: all that have ended, in order, those of an earlier, interrupted part included.
         retry: configurations to try again first, because the machine went down once while they were in force.
-        verify_load_s: the loads of verification runs take at least this long.
+        pair_load: the length of the loads of the last comparison.
         budget_s: seconds that the whole run may take.
         spent_before_s: seconds that earlier parts of the run took.
     """
@@ -170,7 +171,7 @@ class Campaign:
     listener: Listener
     trials: list[Trial] = field(default_factory=list[Trial])
     retry: list[Configuration] = field(default_factory=list["Configuration"])
-    verify_load_s: float = 0.0
+    pair_load: PairLoad = field(default_factory=PairLoad)
     budget_s: float = field(init=False)
     spent_before_s: float = field(init=False)
     _start_s: float = field(init=False)
@@ -212,7 +213,7 @@ class Campaign:
         Args:
             proposal: the configuration, with who proposed it and why.
             purpose: the purpose of the trial.
-            load_max_s: the greatest length of the load, if that is below the study's.
+            load_max_s: the greatest length of the load, if that is below the study's, or the comparison's.
             enough_s: the load ends after so long, if it can.
 
         Raises:
@@ -233,9 +234,10 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose.of_comparison and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
+        even_s = min(self.pair_load.load_s, load_max_s) if purpose.of_comparison else 0.0
         limit = LoadLimit(
-            load_min_s=self.verify_load_s if purpose.of_comparison else 0.0,
-            load_max_s=load_max_s,
+            load_min_s=even_s,
+            load_max_s=even_s or load_max_s,
             enough_s=enough_s,
             ends_at_s=prepared.clock() + self.left_s,
         )
@@ -362,7 +364,23 @@ class Campaign:
         others_s = sum(total_s - load_s for total_s, load_s in usual)
         load_s = (self.left_s - others_s) / len(usual)
         least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
-        return load_s if load_s >= max(least_s, self.verify_load_s) else 0.0
+        return load_s if load_s >= max(least_s, self.pair_load.least_s) else 0.0
+
+    def usual_load_s(self, sides: Iterable[Configuration]) -> float:
+        """The usual load of these configurations in the search; the first of all if others are shorter."""
+        if math.isfinite(self.search_load_s):
+            return self.of(Purpose.DEFAULT)[0].stage_s.get("load", 0.0)
+        compared = set(sides)
+        return median(
+            [
+                trial.stage_s.get("load", 0.0)
+                for trial in self.trials
+                if trial.state is TrialState.COMPLETE
+                and trial.configuration in compared
+                and not trial.purpose.of_comparison
+            ]
+            or [0.0]
+        )
 
     def _usual_s(self, configuration: Configuration) -> tuple[float, float]:
         """Seconds of a configuration's runs, and of their loads; of all trials where it has none."""
@@ -372,11 +390,10 @@ class Campaign:
             return 0.0, 0.0
         total_s = median(trial.total_s for trial in known)
         load_s = median(trial.stage_s.get("load", 0.0) for trial in known)
-        full_s = self.verify_load_s
-        if math.isfinite(self.search_load_s):
-            full_s = max(full_s, self.of(Purpose.DEFAULT)[0].stage_s.get("load", 0.0))
-        longer_s = max(0.0, full_s - load_s)
-        return total_s + longer_s, load_s + longer_s
+        pair_s = self.pair_load.load_s or (
+            self.usual_load_s(()) if math.isfinite(self.search_load_s) else load_s
+        )
+        return total_s + pair_s - load_s, pair_s
 
     @property
     def stage_s(self) -> dict[str, float]:

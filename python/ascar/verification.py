@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, log1p, sqrt
+from math import isfinite, log, log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ascar.abandonment import run_scatter
-from ascar.cycles import Span, span_of
+from ascar.cycles import PairLoad, Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
 from ascar.pairs import Pairs, paired
@@ -21,6 +21,7 @@ from ascar.render import estimate
 from ascar.reserve import SEARCH_SHARE_MIN, Reserve
 from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
+from ascar.study import duration
 from ascar.systems import Reusing
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Verification:
         number = self._number_of(candidate)
         test = self._test(number)
         span = self._span(candidate)
-        campaign.verify_load_s = span.load_s
+        campaign.pair_load = self._pair_load(candidate, span)
 
         def over(now: InTurns) -> bool:
             if pairs.best_fails or campaign.load_s_for((self._default, candidate)) == 0:
@@ -242,14 +243,30 @@ class Verification:
         searched = [one for one in trials if one.purpose.of_search]
         return (searched or trials)[-1] if trials else None
 
+    def _sides(self, candidate: Configuration) -> list[Trial]:
+        """A trial of each of both; none where one of them has none."""
+        known = [one for one in map(self._trial_of, (self._default, candidate)) if one is not None]
+        return known if len(known) == 2 else []
+
     def _span(self, candidate: Configuration) -> Span:
-        """How long the runs of both sides are, by what their loads leave undone."""
-        sides = [self._trial_of(one) for one in (self._default, candidate)]
-        known = [side for side in sides if side is not None]
-        prepared = self.campaign.prepared
-        if len(known) < len(sides):
-            return Span()
-        return span_of(prepared.study, prepared.target, known, self.campaign.left_s)
+        """How long the runs of both sides are at least, by what their loads leave undone."""
+        sides, prepared = self._sides(candidate), self.campaign.prepared
+        return span_of(prepared.study, prepared.target, sides, self.campaign.left_s) if sides else Span()
+
+    def _pair_load(self, candidate: Configuration, span: Span) -> PairLoad:
+        """How long the runs of both sides are."""
+        sides, campaign = self._sides(candidate), self.campaign
+        if not sides:
+            return PairLoad()
+        search_s = campaign.search_load_s
+        return PairLoad.of(
+            span,
+            sides,
+            campaign.left_s,
+            least_s=duration("measurement.load_min", campaign.prepared.study.measurement.load_min),
+            search_s=search_s if isfinite(search_s) else 0.0,
+            usual_s=campaign.usual_load_s((self._default, candidate)),
+        )
 
     def _with_prospect(self, verdict: Verdict, found: InTurns, best: Configuration) -> Verdict:
         """What would probably decide it."""
