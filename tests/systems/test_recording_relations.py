@@ -14,7 +14,7 @@ from ascar.space import Choices
 from ascar.space.relation import Relation
 from ascar.systems.recording import MeasurementTable
 from ascar.systems.recording_columns import TableColumns
-from ascar.systems.recording_relations import relations_of
+from ascar.systems.recording_relations import constraints_of
 
 
 def recorded(rows, names):
@@ -32,14 +32,38 @@ def test_columns_of_which_one_is_on_and_equal_ones_are_told():
     assert len(table.space.grouping.space) == 3
 
 
-def test_a_sum_below_a_cap_is_told_and_no_group():
-    rows = [one for one in product(range(4), range(4), range(4), range(3)) if sum(one[:3]) <= 5]
-    table = recorded([(*one, on) for one in rows for on in range(6)], ("a", "b", "c", "d", "e"))
-    (relation,) = table.space.constraints
+def summed(allowed, levels=range(4)):
+    """The table of three columns whose joint values are those allowed, and of two others."""
+    rows = [one for one in product(levels, levels, levels, range(3)) if allowed(one[:3])]
+    return recorded([(*one, on) for one in rows for on in range(6)], ("a", "b", "c", "d", "e"))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "text"),
+    [(lambda one: sum(one) <= 5, "a + b + c <= 5"), (lambda one: sum(one) >= 4, "a + b + c >= 4")],
+)
+def test_a_sum_with_a_limit_is_told_as_such_and_no_group(allowed, text):
+    table = summed(allowed)
+    (constraint,) = table.space.constraints
+    assert str(constraint) == text
+    assert table.complete
+    assert table.space.count() == len(table.configurations)
+    assert not table.space.grouping.groups
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda: summed(lambda one: sum(one) <= 5 and one != (0, 1, 2)),
+        lambda: summed(lambda one: sum(one) <= 2.5, (0.0, 0.5, 1.0, 1.5)),
+        lambda: summed(lambda one: one[0] + 2 * one[1] + one[2] <= 6),
+    ],
+    ids=["but one", "not whole", "weighted"],
+)
+def test_joint_values_that_are_no_plain_sum_are_listed(table):
+    (relation,) = table().space.constraints
     assert isinstance(relation, Relation)
     assert relation.names == ("a", "b", "c")
-    assert table.complete
-    assert not table.space.grouping.groups
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -66,7 +90,7 @@ def test_many_rows_take_seconds_and_bounded_memory(count):
     domains |= {name: Choices(tuple(range(6)), ordered=True) for name in columns if name[0] == "n"}
     began_s = time.process_time()
     tracemalloc.start()
-    found = relations_of(pl.DataFrame(columns), domains)
+    found = constraints_of(pl.DataFrame(columns), domains)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert [relation.names for relation in found] == [tuple(columns)[:20]]

@@ -12,7 +12,7 @@ from ascar.datasets import located
 from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Configuration, Parameter, Range, Space
 from ascar.systems.recording_columns import TableColumns, ended, name_of, own_space, roles_of
-from ascar.systems.recording_relations import relations_of
+from ascar.systems.recording_relations import constraints_of
 from ascar.tables import TableLimits, TableSource
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class MeasurementTable:
                 Parameter(name=name, domain=domains[name], default=first[name], cost=ChangeCost.DYN_APP)
                 for name in names
             ),
-            relations_of(
+            constraints_of(
                 distinct,
                 {name: domains[name] for name in names if _tellable(domains[name], distinct[name])},
             ),

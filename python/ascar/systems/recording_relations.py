@@ -3,7 +3,8 @@
 - Columns change together where their joint values are no more than moves of one column alone would reach, see
   `ascar.space.groups`: one of several switches, equal values.
 - Others are tied where some of their joint values stand in no row, although each would stand in several if
-  they were independent: a sum below a cap.
+  they were independent: a sum below a cap. Where the rows have every joint value of whole numbers up to some
+  sum, or from one on, and no other, the constraint is that sum.
 
 In both cases rows have to be many enough that this is no accident. What the table never measured has no truth
 in it: a search loses nothing by leaving it out.
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ascar.expression import parse
+from ascar.space import Choices
 from ascar.space.relation import ROWS_MAX, Relation
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ascar.space import Domain
+    from ascar.space import Domain, Value
+    from ascar.space.relation import Constraint
 
 # Rows for each of the values that two sets of columns have: fewer show few joint values by accident.
 _ROWS_MIN = 4
@@ -36,6 +40,8 @@ _ROWS_EACH_MIN = 8
 _PAIRED_MAX = 64
 # Rows that are looked at before all of them are.
 _GLANCE = 1024
+# Sums of numbers up to here are exact.
+_WHOLE_MAX = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +70,8 @@ class _Columns:
         return _Columns((*self.names, *other.names), numbers[codes], int(present.sum()))
 
 
-def relations_of(distinct: pl.DataFrame, domains: Mapping[str, Domain]) -> tuple[Relation, ...]:
-    """The joint values of columns that are tied.
+def constraints_of(distinct: pl.DataFrame, domains: Mapping[str, Domain]) -> tuple[Constraint, ...]:
+    """What the joint values of columns that are tied come to: a sum with a limit, or the list of them.
 
     Args:
         distinct: the distinct configurations of a table.
@@ -87,7 +93,7 @@ def relations_of(distinct: pl.DataFrame, domains: Mapping[str, Domain]) -> tuple
     together = [columns for columns in found if len(columns.names) > 1]
     single = [columns for columns in found if len(columns.names) == 1 and columns.size > 1]
     tied = _tied(single) if len(single) <= _PAIRED_MAX else []
-    return tuple(_relation(columns, distinct, domains, order) for columns in (*together, *tied))
+    return tuple(_constraint(columns, distinct, domains, order) for columns in (*together, *tied))
 
 
 def _column(name: str, values: pl.Series, order: NDArray[np.int64]) -> _Columns:
@@ -128,13 +134,36 @@ def _all(columns: Sequence[_Columns]) -> _Columns:
     return joined
 
 
-def _relation(
+def _constraint(
     columns: _Columns, distinct: pl.DataFrame, domains: Mapping[str, Domain], order: NDArray[np.int64]
-) -> Relation:
+) -> Constraint:
     names = [name for name in domains if name in columns.names]
     _, places = np.unique(columns.codes, return_index=True)
     rows = distinct.select(names)[order[places].tolist()].sort(names).rows()
-    return Relation(
+    found = Relation(
         tuple(names),
         tuple(tuple(domains[name].canonical(v) for name, v in zip(names, row, strict=True)) for row in rows),
     )
+    limit = _limit_of_sum(found.rows, [domains[name] for name in names])
+    return found if limit is None else parse(f"{' + '.join(names)} {limit}")
+
+
+def _limit_of_sum(rows: Sequence[tuple[Value, ...]], domains: Sequence[Domain]) -> str | None:
+    """The limit, e.g. "<= 12", of a sum of whole numbers that allows these joint values and no other."""
+    listed = [domain.values for domain in domains if isinstance(domain, Choices)]
+    if len(listed) < len(domains) or prod(map(len, listed)) > ROWS_MAX:
+        return None
+    if not all(_is_whole(value) for values in listed for value in values):
+        return None
+    every = np.zeros(1, np.int64)
+    for values in listed:
+        every = np.add.outer(every, np.array(values, np.int64)).reshape(-1)
+    sums = [sum(map(int, row)) for row in rows]
+    for limit, allowed in (("<=", every <= max(sums)), (">=", every >= min(sums))):
+        if np.count_nonzero(allowed) == len(rows):
+            return f"{limit} {max(sums) if limit == '<=' else min(sums)}"
+    return None
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _WHOLE_MAX
