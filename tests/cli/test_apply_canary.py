@@ -7,87 +7,39 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from ascar.space.study_table import study_space
-from ascar.study import Study
-from ascar.systems import open_target
 from ascar.systems.keeper import restore_all
+from canary_fleet import Fleet, wait_for
 from live_redis import LiveRedis, live_redis, redis_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-RUN = """
-[study]
-name = "tuned"
-objective = "maximize throughput_ops_per_s"
-budget = "1 min"
-[target]
-kind = "redis"
-"""
-SERVER = """
-[target]
-kind = "redis"
-server = "existing"
-host = "SOCKET"
-[[guard.floor]]
-metric = "throughput_ops_per_s"
-minimum = 1
-window_ticks = 5
-"""
-wait_for = partial(LiveRedis.wait_for, limit_s=60.0)
-WANTED = {"hz": 100, "hash_max_listpack_entries": 1024}
 
+class RedisFleet(Fleet):
+    """Two Redis servers."""
 
-class Fleet:
-    """Two servers that do the same work, and a run whose configuration they are to take."""
+    kind = "redis"
+    wanted: ClassVar = {"hz": 100, "hash_max_listpack_entries": 1024}
+    written: ClassVar = {"hz": "100", "hash_max_listpack_entries": "1024"}
 
-    def __init__(self, servers: tuple[LiveRedis, ...], folder: Path, run: int) -> None:
-        self.servers, self.run = servers, run
-        self.files = tuple(folder / f"{number}.toml" for number in range(len(servers)))
-        for file, server in zip(self.files, servers, strict=True):
-            file.write_text(SERVER.replace("SOCKET", str(server.socket)))
-        self.before = self.state()
+    @staticmethod
+    def reached(server: LiveRedis) -> str:
+        return f'host = "{server.socket}"\n'
 
-    def words(self, *more: str, names: bool = True) -> list[str]:
-        """The command, with every server."""
-        servers = [word for file in self.files for word in ("--server", str(file))]
-        allowed = [word for one in self.servers for word in ("--allow-live", one.name)] if names else []
-        return ["apply", str(self.run), *servers, *allowed, *more]
+    @staticmethod
+    def told(server: LiveRedis, name: str) -> str:
+        return server.get(name.replace("_", "-"))
 
-    def state(self) -> list[dict[str, str]]:
-        return [
-            {name: one.get(name.replace("_", "-")) for name in WANTED} for one in self.servers if alive(one)
-        ]
-
-    def has(self, number: int) -> bool:
-        """Whether a server has the configuration."""
-        return self.state()[number] == {name: str(value) for name, value in WANTED.items()}
-
-    @contextmanager
-    def applying(self, *more: str) -> Generator[subprocess.Popen[str]]:
-        """The command in a process of its own."""
-        argv = [sys.executable, "-m", "ascar", *self.words(*more)]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
-
-    def comes_back(self) -> None:
-        """See that everything is as before, without anybody's help."""
-        wait_for(lambda: self.state() == self.before[: len(self.state())])
-
-
-def alive(server: LiveRedis) -> bool:
-    return server.socket.exists()
+    @staticmethod
+    def alive(server: LiveRedis) -> bool:
+        return server.socket.exists()
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +60,7 @@ def fleet(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     # What root's keeper has in force is that of other tests.
     monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
-    study = Study.parse(RUN)
-    space = study_space(study, open_target(study.target).space)
-    best = space.validate({**space.default(), **WANTED})
-    found = Fleet(servers, tmp_path, keep_run(study, space, best, {"target": "redis"}))
+    found = RedisFleet(servers, tmp_path, RedisFleet.kept(keep_run))
     yield found
     restore_all(everything=True)
     found.comes_back()
@@ -121,7 +70,7 @@ def test_all_servers_have_it_while_limits_hold_and_restore_puts_all_back(ascar: 
     done = ascar(*fleet.words("--canary", "2 s", "--json"))
     assert done.status == 0, done.err
     assert [one["path"] for one in done.document["settings"]] == [
-        f"server {one.name}" for one in fleet.servers for _ in WANTED
+        f"server {one.name}" for one in fleet.servers for _ in fleet.wanted
     ]
     assert fleet.has(0)
     assert fleet.has(1)
@@ -213,7 +162,7 @@ def test_a_server_that_dies_has_the_others_put_back(fleet: Fleet, tmp_path: Path
         third = held.enter_context(live_redis())
         held.enter_context(third.clients())
         first = fleet.servers[0]
-        two = Fleet((third, first) if set_before else (first, third), tmp_path, fleet.run)
+        two = RedisFleet((third, first) if set_before else (first, third), tmp_path, fleet.run)
         with two.applying("--canary", "1 s" if set_before else "60 s") as process:
             wait_for(lambda: two.has(1) if set_before else two.has(0))
             third.stop()
@@ -226,7 +175,7 @@ def test_a_server_that_dies_has_the_others_put_back(fleet: Fleet, tmp_path: Path
 
 def test_a_limit_that_nobody_could_judge_does_not_hold(ascar: Any, fleet: Fleet, tmp_path: Path) -> None:
     with live_redis() as idle:
-        two = Fleet((idle, fleet.servers[0]), tmp_path, fleet.run)
+        two = RedisFleet((idle, fleet.servers[0]), tmp_path, fleet.run)
         for file in two.files:
             text = file.read_text()
             file.write_text(
@@ -271,7 +220,7 @@ def test_what_must_not_be_set_is_refused_while_nothing_has_changed(
     wrong[wrong.index(second.name)] = first.name
     refusals[f"the server of this study is {second.name}"] = wrong
     (tmp_path / "twice").mkdir()
-    twice = Fleet((first, first), tmp_path / "twice", fleet.run)
+    twice = RedisFleet((first, first), tmp_path / "twice", fleet.run)
     refusals[f"--server: server {first.name} is named twice"] = twice.words("--canary", "1 s")
     for words, command in refusals.items():
         done = ascar(*command)
@@ -282,7 +231,7 @@ def test_what_must_not_be_set_is_refused_while_nothing_has_changed(
 
 def test_one_server_under_two_addresses_is_refused(ascar: Any, fleet: Fleet) -> None:
     first = fleet.servers[0]
-    words = Fleet((first, first), fleet.files[0].parent, fleet.run).words("--canary", "1 s")
+    words = RedisFleet((first, first), fleet.files[0].parent, fleet.run).words("--canary", "1 s")
     file, name = fleet.files[1], f"127.0.0.1:{first.port}"
     text = file.read_text().replace(f'host = "{first.socket}"', f'host = "127.0.0.1"\nport = {first.port}')
     file.write_text(text)
