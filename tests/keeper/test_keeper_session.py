@@ -177,6 +177,35 @@ def test_a_sudo_that_asks_for_a_password_is_quoted(monkeypatch, tmp_path):
 
 
 @pytest.mark.anybody
+def test_a_restore_that_takes_its_time_says_how_much_is_left_at_most(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    slow = tmp_path / "slow"
+    slow.write_text('#!/bin/sh\nsleep 1.2\necho \'{"restored": ["vm.swappiness"]}\'\n')
+    slow.chmod(0o755)
+    told: list[float] = []
+    report = restore_all(ascard=slow, state_dir=tmp_path, listener=told.append)
+    assert report.restored == ("vm.swappiness",)
+    assert len(told) >= 3
+    assert told == sorted(told, reverse=True)
+
+
+@pytest.mark.anybody
+def test_who_is_interrupted_leaves_no_restore_behind(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    slow, running = tmp_path / "slow", tmp_path / "running"
+    slow.write_text(f"#!/bin/sh\necho $$ > {running}\nexec sleep 60\n")
+    slow.chmod(0o755)
+
+    def interrupt(left_s: float) -> None:
+        if running.exists() and running.read_text():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        restore_all(ascard=slow, state_dir=tmp_path, listener=interrupt)
+    assert not Path(f"/proc/{running.read_text().strip()}").exists()
+
+
+@pytest.mark.anybody
 def test_a_program_that_is_no_keeper_is_lost(monkeypatch, tmp_path):
     talker = tmp_path / "talker"
     talker.write_text("#!/bin/sh\nread line\necho nonsense\nread line\n")

@@ -24,12 +24,18 @@ def restore(
     """
     from ascar.cli.confirm import unconfirmed_lines
     from ascar.cli.output import emit, people
+    from ascar.cli.progress_line import AFTER_TWO_SECONDS, progress_line
     from ascar.cli.statuses import DONE, FAILED
+    from ascar.render import clock
     from ascar.results.encode import extended
     from ascar.results.machine import RestoreResult
     from ascar.systems.keeper import restore_all
 
-    report = restore_all(everything=not keep_applied)
+    def words(left_s: float) -> str:
+        return f"putting back what was there before; at most {clock(left_s)} left"
+
+    with progress_line(words, first_s=AFTER_TWO_SECONDS, quiet=json) as listener:
+        report = restore_all(everything=not keep_applied, listener=listener)
     if json:
         emit("restore", extended(RestoreResult, report))
         return FAILED if report.failed else DONE

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,7 +32,7 @@ from ascar.systems import keeper_replies as replies
 from ascar.systems.keeper_process import KeeperProcess, command
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from types import TracebackType
 
     from ascar.nodes import Node
@@ -43,6 +43,7 @@ STAGE_TIMEOUT_S = 120.0
 UNDO_MAX_S = 3600.0
 """The longest time that the keeper gives a command that undoes a change (`UNDO_S_MAX` in crates/keeper)."""
 RESTORE_TIMEOUT_S = UNDO_MAX_S + STAGE_TIMEOUT_S
+_LISTENER_S = 0.5
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
 ROOTS_STATE = Path("/var/lib/ascar")
@@ -444,11 +445,21 @@ def scratch_directory(keeper: Keeper, prefix: str) -> Generator[Path]:
 
 
 def restore_all(
-    *, ascard: Path | None = None, state_dir: Path | None = None, everything: bool = False
+    *,
+    ascard: Path | None = None,
+    state_dir: Path | None = None,
+    everything: bool = False,
+    listener: Callable[[float], None] = lambda _: None,
 ) -> RestoreReport:
     """Puts back what dead keepers have left; with `everything`, also what `hold` was to keep.
 
     The files of the user come first. Where root has never changed anything for ascar, root is not needed.
+
+    Args:
+        ascard: the binary; None: the one that is found.
+        state_dir: the keeper's state; None: the usual one, and root's.
+        everything: also what `hold` was to keep.
+        listener: told now and then how many seconds are left at most.
 
     Raises:
         EnvironmentLacks: no binary, or no way to become root.
@@ -456,12 +467,12 @@ def restore_all(
     """
     words = ("--restore", *(("--all",) if everything else ()), *_state(state_dir))
     if state_dir is not None:
-        return _restored(command(ascard, *words))
-    of_user = _restored(command(ascard, "--user", *words))
+        return _restored(command(ascard, *words), listener)
+    of_user = _restored(command(ascard, "--user", *words), listener)
     if not ROOTS_STATE.exists():
         return of_user
     try:
-        of_root = _restored(command(ascard, *words))
+        of_root = _restored(command(ascard, *words), listener)
     except EnvironmentLacks as error:
         if of_user == RestoreReport():
             raise
@@ -474,22 +485,43 @@ def restore_all(
     )
 
 
-def _restored(words: list[str]) -> RestoreReport:
+def _restored(words: list[str], listener: Callable[[float], None]) -> RestoreReport:
     try:
-        done = subprocess.run(words, capture_output=True, check=False, timeout=RESTORE_TIMEOUT_S, cwd="/")
+        started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
     except OSError as error:
         raise EnvironmentLacks(f"{words[0]}: cannot be started: {error}") from error
-    except subprocess.TimeoutExpired as error:
-        raise KeeperLost(f"restore: not done within {RESTORE_TIMEOUT_S:.0f} s: try again") from error
+    with started as done:
+        out, err = _told(done, listener)
     try:
-        return typed.decode(done.stdout, RestoreReport)
+        return typed.decode(out, RestoreReport)
     except msgspec.MsgspecError as error:
-        said = " ".join(done.stderr.decode(errors="replace").split())
+        said = " ".join(err.decode(errors="replace").split())
         if words[0].endswith("sudo") and said.startswith("sudo:"):
             raise EnvironmentLacks(
                 f"needs root: {said}: run this as root, or be allowed to by `sudo make install-keeper`"
             ) from error
         raise KeeperLost(f"restore: exit status {done.returncode}: {said}") from error
+
+
+def _told(process: subprocess.Popen[bytes], listener: Callable[[float], None]) -> tuple[bytes, bytes]:
+    """What it says until its end, which is awaited for a time."""
+    end_s = time.monotonic() + RESTORE_TIMEOUT_S
+    with _killed_at_an_error(process):
+        while (left_s := end_s - time.monotonic()) > 0:
+            listener(left_s)
+            with suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=min(_LISTENER_S, left_s))
+        process.kill()
+    raise KeeperLost(f"restore: not done within {RESTORE_TIMEOUT_S:.0f} s: try again")
+
+
+@contextmanager
+def _killed_at_an_error(process: subprocess.Popen[bytes]) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
 
 
 def _state(directory: Path | None) -> tuple[str, ...]:
