@@ -13,7 +13,8 @@ write-back   transactions that change four pages of a file of 1 GiB and make a r
 log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pages against every 4,000
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
 checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
-             of 30 s against 64 GB and an hour, the ends of what is searched
+             of 30 s against 64 GB and an hour, the ends of what is searched; "small checkpoints" are those of
+             96 and of 512 MB, whose cycle is short enough for runs of three
 dirty pages  MariaDB, updates of indexed columns of 90 MB; dirty pages are flushed from 10% of the buffer pool
              on, against 90%, which the load does not reach
 compaction   RocksDB, random writes over 400 MB with memtables of 4 MB; compactions by themselves against
@@ -162,9 +163,9 @@ def _from(default: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def _checkpoints(load_s: int, pairs: int) -> Trap:
-    default = {"max_wal_size": 256, "checkpoint_timeout": 30}
-    most = {"max_wal_size": 65536, "checkpoint_timeout": 3600}
+def _checkpoints(load_s: int, pairs: int, *, least_mib: int = 256, most_mib: int = 65536) -> Trap:
+    default = {"max_wal_size": least_mib, "checkpoint_timeout": 30}
+    most = {"max_wal_size": most_mib, "checkpoint_timeout": 3600}
     return Trap(
         default,
         most,
@@ -252,7 +253,9 @@ TRAPS = {
     "dirty pages": _dirty_pages(20, PAIRS),
     "compaction": _compaction(20, PAIRS),
     "deferred writes": _deferred_writes(20, PAIRS),
+    "small checkpoints": _checkpoints(20, PAIRS, least_mib=96, most_mib=512),
     "log (long)": _log(55, LONG_PAIRS),
+    "small checkpoints (long)": _checkpoints(180, LONG_PAIRS, least_mib=96, most_mib=512),
 }
 
 

@@ -396,9 +396,9 @@ def test_a_short_run_on_mariadb(drawn):
     drawn()
     server, scale = RivalMariaDB(), Scale(memory_mib=400, data_mib=800, load_s=2, trials=2)
     with bed_of(server, scale) as bed:
-        # The version of Debian 12 divides by innodb_buffer_pool_chunk_size, which MariaDB 10.11 has as 0.
-        with pytest.raises(RuntimeError, match=r"(?s)^mysqltuner: .*division by zero"):
-            server.ask(bed, "mixed")
+        told = server.ask(bed, "mixed")
+        assert told is not None
+        assert told["lines"]
         with bed.bench("mixed") as bench:
             space = bench.prepared.space
             found = peers.searched(bench, "drawn", scale.trials, 1)

@@ -23,7 +23,7 @@ STUDY = """
 [study]
 name = "reuse"
 objective = "maximize throughput_ops_per_s"
-budget = "10 min"
+budget = "2 min"
 [target]
 kind = "localfs"
 image = "{image}"

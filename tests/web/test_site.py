@@ -38,15 +38,17 @@ def site(*published: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
 
 
-def built(*published: Path) -> None:
-    done = site(*published)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Where the site is served, once it is built."""
-    built()
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the site is served, once it is built beside an older version that is published."""
+    older = tmp_path_factory.mktemp("published") / "0.0.9"
+    older.mkdir()
+    (older / "index.html").write_text("<h1>0.0.9</h1>")
+    (older.parent / "versions.json").write_text(
+        json.dumps([{"version": name, "title": name, "aliases": []} for name in ("0.0.9", "../etc", "..")])
+    )
+    done = site(older.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -89,16 +91,7 @@ def test_a_page_opens_and_is_searched_without_another_machine(address: str, brow
     assert not others
 
 
-def test_the_versions_of_a_published_site_can_be_chosen(
-    address: str, browser: Browser, tmp_path: Path
-) -> None:
-    older = tmp_path / "published" / "0.0.9"
-    older.mkdir(parents=True)
-    (older / "index.html").write_text("<h1>0.0.9</h1>")
-    (older.parent / "versions.json").write_text(
-        json.dumps([{"version": name, "title": name, "aliases": []} for name in ("0.0.9", "../etc", "..")])
-    )
-    built(older.parent)
+def test_the_versions_of_a_published_site_can_be_chosen(address: str, browser: Browser) -> None:
     window = browser.new_context()
     try:
         page = window.new_page()
