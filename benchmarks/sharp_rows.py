@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ascar.objective import Objective
     from ascar.sharp.metric_bounds import MetricBound
     from ascar.simulation import ClusterOutcome, Scenario
+    from ascar.simulation.controlled import Followers
 
 FRESH = 5_000_000
 """Seeds from here on had no part in any search."""
@@ -59,12 +60,14 @@ class Row:
         gain_percent: published, throughput under the objective of most throughput.
         deviation_percent: published, change of the standard deviation with alpha = 1.
         figure: what its throughput is.
+        followers: the streams that are controlled.
     """
 
     name: str
     gain_percent: int
     deviation_percent: int
     figure: str = TOTAL
+    followers: Followers = None
 
     @property
     def scenario(self) -> Scenario:
@@ -158,10 +161,12 @@ def bound(
     evaluations: int,
     plan: SearchPlan = _PLAN,
     bounds: Sequence[MetricBound] = _BOUNDS,
+    *,
+    followers: Followers = None,
 ) -> tuple[str, int, str]:
     """A search over scenarios that keeps bounds: its rules (text), the runs of all, its end."""
     own, *others = scenarios
-    bench = SimulatedBench(own, objective, None, others, bounds=bounds)
+    bench = SimulatedBench(own, objective, None, others, bounds=bounds, followers=followers)
     with _judging(bench, objective, plan, evaluations, bounds) as (judge, _):
         found = search(judge, plan)
     assert found.best is not None, "at least the first rule set was run"
@@ -217,9 +222,9 @@ def measured(scenario: Scenario, seeds: int, first: int = FRESH) -> list[Cluster
     return run_many(wanted, threads=1)
 
 
-def under(scenario: Scenario, rules: str) -> Scenario:
+def under(scenario: Scenario, rules: str, followers: Followers = None) -> Scenario:
     """The scenario under a rule set."""
-    return with_rule_text(scenario, rules)
+    return with_rule_text(scenario, rules, followers)
 
 
 def static(row: Row) -> tuple[float, float]:

@@ -19,23 +19,49 @@ _FILE_BYTES_MAX = 1 << 20
 
 INFINITY = 2_147_483_647  # what stands for it in rule files
 
-INDICATORS = (
-    "ack_ewma",
-    "send_ewma",
-    "pt_ratio",
-    "slow_ack_ewma",
-    "timeout_rate",
-    "write_share",
-    "sequential_share",
-    "request_kib",
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """What a rule set may tell streams apart by.
+
+    Attributes:
+        name: what options call it.
+        key: its key in documents, with the unit.
+        heading: what tables call it.
+        scale: so many of the unit of rule files are one of the heading's.
+        words: what there is much or little of, in a sentence; empty for those of the thesis.
+        least: its least value.
+        middle: where the middle between two kinds of requests is; None: it is no indicator of kinds.
+    """
+
+    name: str
+    key: str
+    heading: str
+    scale: int = 1
+    words: str = ""
+    least: int = 0
+    middle: int | None = None
+
+
+INDICATOR_LIST = (
+    Indicator("ack_ewma", "ack_ewma_us", "ack ms", 1_000),
+    Indicator("send_ewma", "send_ewma_us", "send ms", 1_000),
+    Indicator("pt_ratio", "pt_ratio_x100", "PT ratio", 100, least=100),
+    Indicator("slow_ack_ewma", "slow_ack_ewma_us", "slow ack ms", 1_000, "slow replies"),
+    Indicator("timeout_rate", "timeouts_per_1000", "time-outs/1000", words="time-outs"),
+    Indicator("write_share", "writes_per_1000", "writes/1000", words="writes", middle=500),
+    Indicator(
+        "sequential_share", "sequential_per_1000", "sequential/1000", words="sequential requests", middle=500
+    ),
+    Indicator("request_kib", "request_kib", "request KiB", words="KiB a request", middle=256),
 )
-"""Names of the indicators in the order of a region's intervals."""
+"""The indicators in the order of a region's intervals."""
+INDICATORS = tuple(one.name for one in INDICATOR_LIST)
+"""Their names."""
 INDICATORS_OF_THESIS = INDICATORS[:3]
 """Those that every rule bounds; rules that bound more are followed by the extended controller."""
-KINDS = {"write_share": 500, "sequential_share": 500, "request_kib": 256}
+KINDS = {one.name: one.middle for one in INDICATOR_LIST if one.middle is not None}
 """The indicators of what a stream requests, and where the middle between two kinds of it is."""
-INDICATORS_LEAST = tuple(100 if name == "pt_ratio" else 0 for name in INDICATORS)
-"""The least value of each indicator."""
 
 
 def indicator_numbers(names: Sequence[str]) -> tuple[int, ...]:
@@ -119,14 +145,14 @@ class RuleSet:
     def uniform(cls, action: Action) -> RuleSet:
         """One rule that holds everywhere: where a search begins (algorithm 1, line 4)."""
         everywhere = tuple(
-            Interval(least, INFINITY) for least in INDICATORS_LEAST[: len(INDICATORS_OF_THESIS)]
+            Interval(one.least, INFINITY) for one in INDICATOR_LIST[: len(INDICATORS_OF_THESIS)]
         )
         return cls((Rule(everywhere, action),))
 
     def with_indicators(self, count: int) -> RuleSet:
         """The same over the first `count` of `INDICATORS`, or more if it has more; without statistics."""
         further = tuple(
-            Interval(least, INFINITY) for least in INDICATORS_LEAST[len(self.rules[0].region) : count]
+            Interval(one.least, INFINITY) for one in INDICATOR_LIST[len(self.rules[0].region) : count]
         )
         rules = (replace(rule, region=rule.region + further, observed=None) for rule in self.rules)
         return replace(self, rules=tuple(rules)) if further else self.bare()

@@ -76,6 +76,25 @@ def test_rules_of_a_file_take_part(ascar, tmp_path):
     assert done.document["rules"] == str(file)
 
 
+def test_controllers_of_metadata_streams_are_compared_by_their_operations(ascar, tmp_path):
+    from ascar.sharp import Action, RuleSet
+
+    file = tmp_path / "own.rules"
+    file.write_text(RuleSet.uniform(Action(0, 100, 0)).text())
+    words = ("--metadata", "--rules", file, "--controllers", "aimd", "--tune", "4", "--json")
+    done = ascar("sharp", "contest", "mdtest", *QUICK, *words)
+    assert done.status == 0, done.err
+    found = done.document
+    assert found["objective"] == "maximize metadata_operations_per_s"
+    scores = {one["name"]: one["mean"] for one in found["contenders"]}
+    assert set(scores) == {"rules", "as it is", "aimd", "best static", "aimd, tuned"}
+    assert min(scores.values()) > 100
+    assert scores["rules"] != scores["as it is"], "a window of one request is another one than eight"
+    refused = ascar("sharp", "contest", "random-write", "--metadata")
+    assert refused.status == 2
+    assert "has none of the operations" in refused.error
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

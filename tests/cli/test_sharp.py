@@ -92,6 +92,7 @@ def test_a_split_covers_what_was_split(ascar, rules):
         (["split", "RULES", "--rule", "3"], "--rule = 3: .* has rules 1 to 2"),
         (["split", "RULES", "--along", "rtt"], "--along = 'rtt': allowed: ack_ewma"),
         (["split", "RULES", "--along", "write_share"], "--along = 'write_share': .* bounds ack_ewma"),
+        (["search", "mdtest", "--out", "no.txt"], "moves no file data, .* --metadata makes rules"),
         (
             ["search", "mdtest", "--metadata", "--client-group", "1", "--out", "no.txt"],
             "--client-group with --metadata: it is for streams of file data",

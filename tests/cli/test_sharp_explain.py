@@ -100,10 +100,25 @@ def test_what_a_set_of_one_rule_does_to_a_stream_over_time(ascar: Callable[..., 
     assert (without["stream"], without["tick_s"], without["course"]) == (None, None, [])
 
 
+def test_rules_of_metadata_streams_have_their_use_and_no_course(
+    ascar: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "four.txt"
+    path.write_text(split(RuleSet.uniform(Action(100, 0, 1_000)), axes=(0, 2)).text())
+    options = ("--scenario", "mdtest", "--metadata", "--duration", "3 s", "--plots", tmp_path, "--json")
+    document = ascar("sharp", "explain", path, *options).document
+    assert sum(one["used_times"] for one in document["rules"]) > 100
+    assert (document["scenario"], document["stream"], document["course"]) == ("mdtest", None, [])
+    assert document["plots"] == [str(tmp_path / "four-rules.svg")]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--duration", "3 s"), "need --scenario"),
+        (("--metadata",), "need --scenario"),
+        (("--scenario", "mdtest", "--metadata", "--stream", "1"), "leave it out"),
+        (("--scenario", "random-write", "--metadata"), "has none of the operations"),
         (("--scenario", "nobody"), "nobody"),
         (("--scenario", "random-write", "--stream", "20"), "streams are 0 to 19"),
         (("--plot-format", "pdf"), "must be svg or png"),

@@ -250,7 +250,7 @@ _METADATA = _option(
     "--metadata",
     None,
     None,
-    "Make rules for each client's stream of metadata operations, which the throughput then is of.",
+    "The rules are those of each client's stream of metadata operations, and so is the throughput.",
 )
 Metadata = Annotated[bool, _METADATA]
 _GROUP_RULES = _option(

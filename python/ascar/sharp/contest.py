@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ascar.rules import RuleSet
     from ascar.sharp.tuned_controllers import TunedController
     from ascar.simulation import Scenario
+    from ascar.simulation.controlled import Followers
 
 CONTROLLERS: Final = (
     *("aimd", "cubic", "bbr", "bbr3", "vegas"),
@@ -62,27 +63,30 @@ def shipped_rules(scenario: str, *, even: bool = False) -> RuleSet | None:
     return ruleset(name) if name in RULESETS else None
 
 
-def under_controller(scenario: Scenario, controller: str) -> Scenario:
-    """The scenario whose clients all use another controller.
+def under_controller(scenario: Scenario, controller: str, followers: Followers = None) -> Scenario:
+    """The scenario whose streams all use another controller.
 
     Raises:
         InputError: there is no such controller.
     """
     if controller not in CONTROLLERS:
         raise InputError(f"--controllers = {controller[:80]!r}: must be of {', '.join(CONTROLLERS)}")
-    return with_controller(scenario, controller)
+    return with_controller(scenario, controller, followers=followers)
 
 
 def contenders_of(
-    scenario: Scenario, rules: RuleSet | None, controllers: Sequence[str] = CONTROLLERS
+    scenario: Scenario,
+    rules: RuleSet | None,
+    controllers: Sequence[str] = CONTROLLERS,
+    followers: Followers = None,
 ) -> dict[str, Scenario]:
     """Who takes part, by name: the rules first, where there are any, and the scenario as it is.
 
     Raises:
         InputError: there is no such controller.
     """
-    named = {} if rules is None else {"rules": with_rule_text(scenario, rules.bare().text())}
-    rivals = {name: under_controller(scenario, name) for name in controllers}
+    named = {} if rules is None else {"rules": with_rule_text(scenario, rules.bare().text(), followers)}
+    rivals = {name: under_controller(scenario, name, followers) for name in controllers}
     return {**named, AS_IT_IS: scenario, **rivals}
 
 
@@ -91,6 +95,7 @@ def with_tuned(
     objective: Objective,
     runs: int,
     *,
+    followers: Followers = None,
     threads: int | None = None,
     listener: Callable[[BatchProgress], None] = lambda _: None,
 ) -> tuple[dict[str, Scenario], tuple[TunedController, ...]]:
@@ -102,6 +107,7 @@ def with_tuned(
         contenders: scenarios by name.
         objective: what they are tuned to.
         runs: the runs that each may take.
+        followers: the streams that they control.
         threads: runs at a time; None: one a core.
         listener: told how far it has come.
 
@@ -124,6 +130,7 @@ def with_tuned(
                 objective,
                 runs,
                 bounds=bounds_of(None),
+                followers=followers,
                 threads=threads,
                 told=tell,
             )

@@ -13,6 +13,8 @@ from ascar.objective import Objective
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ascar.simulation.controlled import Followers
+
 ALPHA_FAIRNESS = re.compile(r"alpha_fairness_(\d{1,3}(?:p\d{1,9})?)", re.ASCII)
 """Names of the metrics that are alpha-fairness, "p" for the decimal point: alpha_fairness_0p5."""
 _SHOWN_MAX = 120
@@ -67,12 +69,18 @@ FORMS: Mapping[str, ObjectiveForm] = {
 """tp and stdev are mean and standard deviation of throughput(client, second), in MB/s."""
 
 
-def objective_of(text: str) -> Objective:
+def objective_of(text: str, followers: Followers = None) -> Objective:
     """An objective: "maximize FORMULA", "minimize FORMULA", or a form with its numbers, e.g. "tp-stdev:1".
+
+    Args:
+        text: the objective; the throughput of streams of metadata operations is that of operations.
+        followers: the streams that it is an objective for.
 
     Raises:
         InputError: it is none; names the forms.
     """
+    if followers == "metadata" and text.strip() == "throughput":
+        text = "metadata-operations"
     if text.strip().partition(" ")[0] in ("maximize", "minimize"):
         return Objective.parse(text, "--objective")
     name, _, given = text.strip().partition(":")

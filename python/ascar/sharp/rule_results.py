@@ -5,32 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.results.sharp import RuleResult, RuleSetResult
+from ascar.rules import INDICATOR_LIST
 
 if TYPE_CHECKING:
     from ascar.rules import Rule, RuleSet
 
-_INDICATORS = (
-    "ack_ewma_us",
-    "send_ewma_us",
-    "pt_ratio_x100",
-    "slow_ack_ewma_us",
-    "timeouts_per_1000",
-    "writes_per_1000",
-    "sequential_per_1000",
-    "request_kib",
-)
+_KEYS = tuple(one.key for one in INDICATOR_LIST)
 
 
 def rule_result(rule: Rule) -> RuleResult:
     """A rule, with its use if it was counted."""
     observed = rule.observed
     return RuleResult(
-        region={name: (at.lo, at.hi) for name, at in zip(_INDICATORS, rule.region, strict=False)},
+        region={name: (at.lo, at.hi) for name, at in zip(_KEYS, rule.region, strict=False)},
         m_x100=rule.action.m100,
         b_x100=rule.action.b100,
         tau_us=rule.action.tau_us,
         used_times=None if observed is None else observed.used_times,
-        means=None if observed is None else dict(zip(_INDICATORS, observed.means, strict=False)),
+        means=None if observed is None else dict(zip(_KEYS, observed.means, strict=False)),
     )
 
 

@@ -13,7 +13,7 @@ from ascar.results.trial import TrialState
 from ascar.sharp.metric_bounds import excess_of, penalty
 from ascar.sharp.trials.bench import combined, metrics_of
 from ascar.simulation import run_many, seeded
-from ascar.simulation.controlled import with_control, with_controller
+from ascar.simulation.controlled import controls_of, with_control, with_controller
 from ascar.simulation.groups import rates_of, shares_of
 from ascar.space import Space, floating
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ascar.results.cluster import ClusterOutcome
     from ascar.sharp.metric_bounds import MetricBound
     from ascar.simulation import Scenario
+    from ascar.simulation.controlled import Followers
     from ascar.space import Configuration
 
 STATIC: Final = "fixed"
@@ -53,15 +54,17 @@ class TunedController:
         controller: the controller.
         settings: its settings, by key of the scenario's control.
         runs: the number of runs that were made to find them.
+        followers: the streams that it was tuned for.
     """
 
     controller: str
     settings: Mapping[str, float]
     runs: int
+    followers: Followers = None
 
     def of(self, scenario: Scenario) -> Scenario:
         """A scenario under it."""
-        return under_settings(scenario, self.controller, self.settings)
+        return under_settings(scenario, self.controller, self.settings, self.followers)
 
 
 def tune_controller(
@@ -71,6 +74,7 @@ def tune_controller(
     runs: int,
     *,
     bounds: Sequence[MetricBound] = (),
+    followers: Followers = None,
     threads: int | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> TunedController:
@@ -82,6 +86,7 @@ def tune_controller(
         objective: the objective over the metrics of a run.
         runs: the greatest number of runs.
         bounds: what must hold besides.
+        followers: the streams that it controls.
         threads: runs at a time; None: one a core.
         told: hears how many runs were made.
 
@@ -101,7 +106,8 @@ def tune_controller(
         configuration = optimizer.ask()
         settings = _settings(controller, configuration)
         outcomes = run_many(
-            _seeded([under_settings(one, controller, settings) for one in scenarios]), threads=threads
+            _seeded([under_settings(one, controller, settings, followers) for one in scenarios]),
+            threads=threads,
         )
         loss = -worth.of(outcomes)
         made += each
@@ -112,7 +118,7 @@ def tune_controller(
         optimizer.tell(Evaluation(configuration, TrialState.COMPLETE, loss))
         if loss < least:
             best, least = configuration, loss
-    return TunedController(controller, _settings(controller, best), made)
+    return TunedController(controller, _settings(controller, best), made, followers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +179,18 @@ def _settings(controller: str, configuration: Configuration) -> dict[str, float]
     return values
 
 
-def under_settings(scenario: Scenario, controller: str, settings: Mapping[str, float]) -> Scenario:
-    """A scenario whose clients all have a controller with these settings, as far as their bounds allow."""
+def under_settings(
+    scenario: Scenario, controller: str, settings: Mapping[str, float], followers: Followers = None
+) -> Scenario:
+    """A scenario whose streams have a controller with these settings, as far as their bounds allow."""
     if controller == STATIC:
-        fixed = with_controller(scenario, controller)
-        least = max(one.window_min for one in fixed.controls)
-        most = min(one.window_max for one in fixed.controls)
+        fixed = with_controller(scenario, controller, followers=followers)
+        controls = controls_of(fixed, followers)
+        least = max(one.window_min for one in controls)
+        most = min(one.window_max for one in controls)
         window = max(least, min(settings["window"], most))
-        return with_control(fixed, window=window, tau_us=settings["tau_us"])
-    return with_controller(scenario, controller, settings)
+        return with_control(fixed, window=window, tau_us=settings["tau_us"], followers=followers)
+    return with_controller(scenario, controller, settings, followers)
 
 
 def _seeded(scenarios: Sequence[Scenario]) -> list[Scenario]:

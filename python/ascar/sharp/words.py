@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ascar.rules import INDICATORS_LEAST, INFINITY
+from ascar.rules import INDICATOR_LIST, INFINITY
 
 if TYPE_CHECKING:
     from ascar.rules import Action, Rule, RuleSet
 
-_FURTHER = ("slow replies", "time-outs", "writes", "sequential requests", "KiB a request")
-"""The indicators beyond those of the thesis, where there are many or few of them."""
 _WINDOW = 8.0  # requests: the default, where nothing else tells
 _WINDOW_MIN, _WINDOW_MAX = 1.0, 256.0
 _ALIKE = 0.05  # numbers this near to what is usual are not called high or low
@@ -93,10 +91,11 @@ def _when(rule: Rule, usual: tuple[float, ...] | None) -> str:
     words = _STATES[ack if ack != "usual" else send, ratio]
     if {ack, send} == {"low", "high"}:
         words += ", a queue grows" if ack == "high" else ", a queue drains"
-    for name, level in zip(_FURTHER, levels[3:], strict=False):
-        words += "" if level == "usual" else f", {'many' if level == 'high' else 'few'} {name}"
+    for indicator, level in zip(INDICATOR_LIST, levels, strict=False):
+        if indicator.words and level != "usual":
+            words += f", {'many' if level == 'high' else 'few'} {indicator.words}"
     everywhere = all(
-        at.lo == least and at.hi == INFINITY for at, least in zip(rule.region, INDICATORS_LEAST, strict=False)
+        at.lo == one.least and at.hi == INFINITY for at, one in zip(rule.region, INDICATOR_LIST, strict=False)
     )
     return "always" if everywhere else words
 
@@ -110,7 +109,7 @@ def _level(rule: Rule, axis: int, usual: tuple[float, ...] | None) -> Level:
             return "usual"
         return "high" if mean > reference else "low"
     at = rule.region[axis]
-    below, above = at.lo <= INDICATORS_LEAST[axis], at.hi >= INFINITY
+    below, above = at.lo <= INDICATOR_LIST[axis].least, at.hi >= INFINITY
     if below == above:  # all of it, or something in between
         return "usual"
     return "low" if below else "high"

@@ -8,6 +8,7 @@ from ascar.cli.options import (
     Controllers,
     DurationOrNone,
     Json,
+    Metadata,
     ObjectiveText,
     Quiet,
     RulesOrNone,
@@ -24,6 +25,7 @@ EXAMPLES = examples(
     "ascar sharp contest scenario.toml --rules rules.txt --objective tp-stdev:1 --runs 40",
     "ascar sharp contest random-read --controllers aimd,vegas --json",
     "ascar sharp contest random-write --tune 100",
+    "ascar sharp contest mdtest --metadata --rules metadata.txt",
 )
 
 
@@ -33,6 +35,7 @@ def contest(
     controllers: Controllers = None,
     tune: TuneRuns = None,
     objective: ObjectiveText = "throughput",
+    metadata: Metadata = False,
     runs: Runs = 20,
     confidence: Confidence = 0.95,
     seconds: DurationOrNone = None,
@@ -62,15 +65,20 @@ def contest(
     from ascar.sharp import objective_of
     from ascar.sharp.contest import CONTROLLERS, contenders_of, fresh, shipped_rules, with_tuned
     from ascar.sharp.contest import contest as run_contest
+    from ascar.simulation.controlled import check_followers
 
-    wanted, system = objective_of(objective), scenario_of(scenario, seconds, seed, settings)
+    system, followers = scenario_of(scenario, seconds, seed, settings), "metadata" if metadata else None
+    check_followers(system, followers)
+    wanted = objective_of(objective, followers)
     chosen = shipped_rules(scenario) if rules is None else read(rules)
     named = None if chosen is None else str(rules or scenario)
     rivals = CONTROLLERS if controllers is None else names_of("--controllers", controllers)
-    contenders, tuned = contenders_of(system, chosen, rivals), ()
+    contenders, tuned = contenders_of(system, chosen, rivals, followers), ()
     if tune is not None:
         with showing(quiet=quiet, what="tuning") as listener:
-            contenders, tuned = with_tuned(contenders, wanted, tune, threads=threads, listener=listener)
+            contenders, tuned = with_tuned(
+                contenders, wanted, tune, followers=followers, threads=threads, listener=listener
+            )
     with showing(quiet=quiet) as listener:
         ranked = run_contest(contenders, wanted, runs, confidence, threads=threads, listener=listener)
     if json:

@@ -10,6 +10,7 @@ from ascar.cli.epilog import examples
 from ascar.cli.options import (
     DurationOrNone,
     Json,
+    Metadata,
     PlotFormat,
     Plots,
     Quiet,
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ascar.results.sharp import SharpExplainResult
-    from ascar.sharp import Interval, RuleSet
+    from ascar.sharp import RuleSet
     from ascar.sharp.words import Explained
     from ascar.simulation import ClusterOutcome, Scenario
+    from ascar.simulation.controlled import Followers
 
 EXAMPLES = examples(
     "ascar sharp explain rules.txt",
     "ascar sharp explain random-write --scenario random-write",
     "ascar sharp explain rules.txt --scenario btio-b --plots figures",
+    "ascar sharp explain metadata.txt --scenario mdtest --metadata",
 )
-_INFINITE = 2_147_483_647
 _ROWS_MAX = 64
 _COLUMNS = 48
 
@@ -73,6 +75,7 @@ def explain(
     plot: Plots = None,
     plot_format: PlotFormat = "svg",
     stream: Stream = 0,
+    metadata: Metadata = False,
     seconds: DurationOrNone = None,
     seed: SeedOrNone = None,
     settings: ScenarioSettings = None,
@@ -83,7 +86,8 @@ def explain(
 
     With --scenario it also shows what the rules did to a stream over time: window, gap, queue, throughput.
     --plots draws the rules in the space of congestion states, coloured by what they do, and the course of the
-    stream under them (Li, figure 3.2).
+    stream under them (Li, figure 3.2). With --metadata the streams of metadata operations follow the rules;
+    then it shows how often each rule was used.
     """
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
@@ -94,15 +98,19 @@ def explain(
 
     check_plots(plot, plot_format)
     rules = read(file)
-    if scenario is None and (seconds is not None or seed is not None or settings):
-        raise InputError("--duration, --seed and --set: need --scenario")
+    if scenario is None and (seconds is not None or seed is not None or settings or metadata):
+        raise InputError("--duration, --seed, --set and --metadata: need --scenario")
+    if metadata and stream:
+        raise InputError("--stream with --metadata: only streams of file data have a course; leave it out")
     outcome = None
     if scenario is not None:
         wanted = _wanted(scenario, seconds, seed, settings)
         if stream >= wanted.client_count * wanted.server_count:
             most = wanted.client_count * wanted.server_count - 1
             raise InputError(f"--stream = {stream}: streams are 0 to {most}")
-        outcome, rules = _run(wanted, rules, quiet=quiet)
+        outcome, rules = _run(wanted, rules, "metadata" if metadata else None, quiet=quiet)
+        if metadata:
+            outcome = None
     explained = in_words(rules)
     drawn: list[Path] = []
     if plot is not None:
@@ -136,7 +144,9 @@ def _wanted(named: str, seconds: str | None, seed: int | None, settings: list[st
     return structs.replace(scenario_of(named, seconds, seed, settings), record_streams=True)
 
 
-def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOutcome, RuleSet]:
+def _run(
+    scenario: Scenario, rules: RuleSet, followers: Followers, *, quiet: bool
+) -> tuple[ClusterOutcome | None, RuleSet]:
     """The course under the rules, and the rules with their use."""
     from ascar.cli.sim.progress import showing
     from ascar.sharp import RuleSet
@@ -145,8 +155,8 @@ def _run(scenario: Scenario, rules: RuleSet, *, quiet: bool) -> tuple[ClusterOut
     from ascar.simulation.controlled import rules_of
 
     with showing(quiet=quiet) as listener:
-        outcome = run_many([with_rule_text(scenario, rules.bare().text())], listener=listener)[0]
-    used = [RuleSet.parse(text) for text in rules_of(outcome, scenario, None)]
+        outcome = run_many([with_rule_text(scenario, rules.bare().text(), followers)], listener=listener)[0]
+    used = [RuleSet.parse(text) for text in rules_of(outcome, scenario, followers)]
     return outcome, merged(used)
 
 
@@ -212,31 +222,23 @@ def _table(explained: tuple[Explained, ...]) -> Any:
     """Table 3.5 with words, rules that were used most first."""
     from rich.table import Table
 
+    from ascar.cli.sharp.found import bounded_axes, interval_text
+    from ascar.rules import INDICATOR_LIST
+
     table = Table(box=None, pad_edge=False)
-    headings = (
-        "rule",
-        "ack ms",
-        "send ms",
-        "PT ratio",
-        "m",
-        "b",
-        "tau ms",
-        "times",
-        "avg ack ms",
-        "avg PT ratio",
-    )
-    for heading in headings:
+    axes = bounded_axes([one.rule for one in explained])
+    bounds = (INDICATOR_LIST[axis].heading for axis in axes)
+    for heading in ("rule", *bounds, "m", "b", "tau ms", "times", "avg ack ms", "avg PT ratio"):
         table.add_column(heading, justify="right")
     for heading in ("when", "what"):
         table.add_column(heading)
     numbered = sorted(enumerate(explained, start=1), key=lambda one: -(one[1].used_share or 0))
     for number, one in numbered[:_ROWS_MAX]:
         action, seen = one.rule.action, one.rule.observed
-        scales = (1_000, 1_000, 100)
         used = seen is not None and seen.used_times > 0
         table.add_row(
             str(number),
-            *(_interval(at, scale) for at, scale in zip(one.rule.region[:3], scales, strict=True)),
+            *(interval_text(one.rule.region[axis], INDICATOR_LIST[axis]) for axis in axes),
             "1" if action.m100 < 0 else f"{action.m100 / 100:g}",
             f"{action.b100 / 100:g}",
             f"{action.tau_us / 1_000:g}",
@@ -247,7 +249,3 @@ def _table(explained: tuple[Explained, ...]) -> Any:
             one.what,
         )
     return table
-
-
-def _interval(at: Interval, scale: int) -> str:
-    return f"{at.lo / scale:g}-{'' if at.hi == _INFINITE else f'{at.hi / scale:g}'}"

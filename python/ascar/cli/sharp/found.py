@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.cli.sharp.effects import effects_table, standing_lines
 from ascar.render import VERDICTS, count, duration, number, p_value, percentage
-from ascar.rules import INDICATORS_OF_THESIS, INFINITY
+from ascar.rules import INDICATOR_LIST, INDICATORS_OF_THESIS, INFINITY
 from ascar.sharp.search_result import TOO_FEW
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from ascar.loops.rules import Made
     from ascar.results.sharp import SharpSearchResult
-    from ascar.rules import Interval
+    from ascar.rules import Indicator, Interval, Rule
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
     from ascar.sharp.verification import RuleVerdict
@@ -103,27 +105,16 @@ def files_line(rules: RuleSet) -> str | None:
     return f"{rules.active_files} files of a stream at a time, in turns" if rules.active_files else None
 
 
-_COLUMNS = (
-    ("ack ms", 1_000),
-    ("send ms", 1_000),
-    ("pt ratio", 100),
-    ("slow ack ms", 1_000),
-    ("time-outs/1000", 1),
-    ("writes/1000", 1),
-    ("sequential/1000", 1),
-    ("request KiB", 1),
-)
-"""The heading and the scale of each indicator."""
-
-
-def _bounded(rules: RuleSet) -> list[int]:
-    """The indicators of the thesis, and those beyond them that a rule bounds."""
-    further = range(len(INDICATORS_OF_THESIS), len(rules.rules[0].region))
-    bounded = (axis for axis in further if len({rule.region[axis] for rule in rules.rules}) > 1)
+def bounded_axes(rules: Sequence[Rule]) -> list[int]:
+    """The indicators of the thesis, and those beyond them that one of the rules bounds."""
+    further = range(len(INDICATORS_OF_THESIS), len(rules[0].region))
+    bounded = (axis for axis in further if len({rule.region[axis] for rule in rules}) > 1)
     return [*range(len(INDICATORS_OF_THESIS)), *bounded]
 
 
-def _interval(bounds: Interval, scale: int) -> str:
+def interval_text(bounds: Interval, indicator: Indicator) -> str:
+    """An interval in the unit of the indicator's heading."""
+    scale = indicator.scale
     return f"{bounds.lo / scale:g}-{'' if bounds.hi == INFINITY else f'{bounds.hi / scale:g}'}"
 
 
@@ -132,12 +123,12 @@ def rules_table(rules: RuleSet) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, caption=files_line(rules), caption_justify="left")
-    axes = _bounded(rules)
-    for heading in ("rule", *(_COLUMNS[axis][0] for axis in axes), "m", "b", "tau ms", "used"):
+    axes = bounded_axes(rules.rules)
+    for heading in ("rule", *(INDICATOR_LIST[axis].heading for axis in axes), "m", "b", "tau ms", "used"):
         table.add_column(heading, justify="right")
     used = sum(0 if rule.observed is None else rule.observed.used_times for rule in rules.rules) or 1
     for at, rule in enumerate(rules.rules[:_RULES_SHOWN], start=1):
-        bounds = (_interval(rule.region[axis], _COLUMNS[axis][1]) for axis in axes)
+        bounds = (interval_text(rule.region[axis], INDICATOR_LIST[axis]) for axis in axes)
         action = rule.action
         table.add_row(
             str(at),

@@ -155,9 +155,7 @@ def search(
         first_in=None
         if first_in is None
         else ruled(scenario_of(first_in, None if scenario is None else seconds, seed, None)),
-        objective=objective_of(
-            "metadata-operations" if metadata and objective == "throughput" else objective
-        ),
+        objective=objective_of(objective, followers),
         bounds=bounds_of(constraint),
         plan=plan,
         ends=ends_of(plan, budget, evaluations),
