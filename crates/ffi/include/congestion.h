@@ -178,7 +178,7 @@ int ascar_stream_sent(ascar_stream_t *stream, uint64_t now_us, const ascar_sendi
 /** Its reply came, of success or of an error. */
 int ascar_stream_replied(ascar_stream_t *stream, ascar_request_t *request, uint64_t now_us);
 
-/** Its reply did not come in time, and is waited for no more. */
+/** Its reply did not come in time, and is waited for no more: one that comes later is not told. */
 int ascar_stream_timed_out(ascar_stream_t *stream, ascar_request_t *request, uint64_t now_us);
 
 /** It could not be sent after all, or its connection ended: it is over, and says nothing of the server. */

@@ -19,7 +19,7 @@ pub struct StreamHandle(Mutex<Stream>);
 
 impl StreamHandle {
     /// The stream. No step of it is left half done where one panics, so a poisoned lock is as good as another.
-    fn lock(&self) -> MutexGuard<'_, Stream> {
+    pub fn lock(&self) -> MutexGuard<'_, Stream> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

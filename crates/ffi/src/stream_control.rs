@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use ascar_congestion::{Fault, Following, RivalSettings, RuleSet, Stream, hundredths};
 
 use crate::pointers;
-use crate::status::Failure;
+use crate::status::{Failure, guard};
 use crate::stream::{StreamHandle, with_stream};
 
 /// As the reader of rules has it; longer texts are told apart before they are looked at.
@@ -81,9 +81,14 @@ pub unsafe extern "C" fn ascar_stream_set_rules(
     rules: *const c_char,
     options: *const CRuleOptions,
 ) -> c_int {
-    let set = |state: &mut Stream| {
-        // SAFETY: the header asks for a C string.
-        let text = unsafe { pointers::text("rules", rules, RULES_BYTES_MAX) }?;
+    guard(|| {
+        // SAFETY: the header asks for a stream, and for a C string.
+        let (handle, text) = unsafe {
+            (
+                pointers::shared("stream", stream)?,
+                pointers::text("rules", rules, RULES_BYTES_MAX)?,
+            )
+        };
         let mut following = Following::default();
         if !options.is_null() {
             // SAFETY: not NULL; the header asks for a structure.
@@ -97,12 +102,11 @@ pub unsafe extern "C" fn ascar_stream_set_rules(
                 seed: told.seed,
             };
         }
+        // Many rules take a while to check: requests of other threads do not wait for that.
         let rules =
             RuleSet::parse(text).map_err(|fault| Failure::argument(format!("rules: {fault}")))?;
-        Ok(state.follow(rules, &following)?)
-    };
-    // SAFETY: the header asks for a stream.
-    unsafe { with_stream(stream, set) }
+        Ok(handle.lock().follow(rules, &following)?)
+    })
 }
 
 /// `ascar_stream_set_rival`.
