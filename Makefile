@@ -104,7 +104,7 @@ static: ## Build the node binary with no shared libraries
 	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --package ascard --features online \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
-c-library: ## Build the C library (pilot.h) into target/c
+c-library: ## Build the C library (pilot.h, congestion.h) into target/c
 	cargo build --quiet --release --locked --package ascar-ffi
 	@scripts/install-c "$(CURDIR)/target/c"
 

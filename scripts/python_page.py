@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+from types import FunctionType, MethodDescriptorType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PARAMETERS_MAX = 8
+_METHODS = (FunctionType, MethodDescriptorType)
+"""Of Python and of the extension."""
+_EXTENSION = "ascar._core"
 
 
 def page() -> str:
@@ -75,6 +79,8 @@ def _is_made_by_users(kind: type[Any]) -> bool:
     """Whether its signature tells something: not that of an error, an enumeration, a result."""
     if issubclass(kind, (BaseException, enum.Enum, msgspec.Struct)):
         return False
+    if kind.__module__ == _EXTENSION and "__new__" not in vars(kind):
+        return False
     return len(inspect.signature(kind).parameters) <= _PARAMETERS_MAX
 
 
@@ -82,18 +88,22 @@ def _methods(kind: type[Any]) -> Iterator[tuple[str, Any]]:
     """Its own public methods, in the order in which they stand."""
     for name, value in vars(kind).items():
         method = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        if not name.startswith("_") and inspect.isfunction(method):
+        if not name.startswith("_") and isinstance(method, _METHODS):
             yield name, method
 
 
 def _signature(name: str, value: Any) -> str:
     signature = inspect.signature(value)
     kept = [
-        one.replace(annotation=_Bare(one.annotation))
+        one if one.annotation is one.empty else one.replace(annotation=_Bare(one.annotation))
         for one in signature.parameters.values()
         if one.name not in ("self", "cls")
     ]
-    return f"{name}{signature.replace(parameters=kept, return_annotation=_Bare(signature.return_annotation))}"
+    returned = signature.return_annotation
+    # The extension's methods do not tell what they return.
+    if not isinstance(value, MethodDescriptorType):
+        returned = _Bare(returned)
+    return f"{name}{signature.replace(parameters=kept, return_annotation=returned)}"
 
 
 def _text(value: Any) -> str:

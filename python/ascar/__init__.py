@@ -1,8 +1,8 @@
 """ascar finds and keeps good settings for storage systems, and only believes numbers it can defend.
 
 The public surface of Python: three loops (`tune`, `make_rules`, `tune_online`), measuring (`measure`,
-`compare`, `analyze`), what they take (`Study`, `Space` and its parameters), what they return, and the history
-(`History`). A name is loaded when it is first used.
+`compare`, `analyze`), what they take (`Study`, `Space` and its parameters), what they return, the history
+(`History`), and clients that limit their requests (`Stream`). A name is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ascar import optimizers
-    from ascar._core import __version__
+    from ascar._core import Stream, StreamRequest, StreamState, __version__
     from ascar.api.measuring import Measurements, Ranking, compare, measure
     from ascar.api.online import tune_online
     from ascar.api.rules import make_rules
@@ -55,6 +55,9 @@ __all__ = [
     "Ranking",
     "Refused",
     "Space",
+    "Stream",
+    "StreamRequest",
+    "StreamState",
     "Study",
     "Trial",
     "TrialState",
@@ -79,7 +82,7 @@ __all__ = [
 
 # Loaded when first asked for: `import ascar` takes no time, and a command loads only what it uses.
 _MODULES = {
-    "ascar._core": ("__version__",),
+    "ascar._core": ("Stream", "StreamRequest", "StreamState", "__version__"),
     "ascar.api.measuring": ("Measurements", "Ranking", "compare", "measure"),
     "ascar.api.online": ("tune_online",),
     "ascar.api.rules": ("make_rules",),

@@ -1,4 +1,4 @@
-"""The Rust half: Pilot's mathematics, trees, the simulated cluster.
+"""The Rust half: Pilot's mathematics, trees, the simulated cluster, streams of clients.
 
 Refusals are ValueErrors: argument or key, value, what is allowed. Those of formulas are ExpressionErrors.
 """
@@ -492,6 +492,139 @@ class Simulation:
     def recorded(self) -> _Recorded: ...
     def recorded_requests(self) -> _Recorded: ...
     def outcome(self) -> str: ...
+
+@final
+class Stream:
+    """One client's requests to one server: says when a request may leave, and learns from the replies.
+
+    For each request: `ask` until the answer is at most the present time, `sent` just before it is sent, and
+    `replied`, `timed_out` or `cancelled` when it is over. Times are microseconds of a clock that never goes
+    back (`time.monotonic_ns() // 1000`). Threads that share a stream read the clock and make their calls
+    under one lock. An InputError refuses what does not fit; the stream stays as it was.
+    """
+
+    def __new__(cls, window: float = 8.0, pace_us: int = 0) -> Stream:
+        """A stream under a fixed window (1 to 256 requests) and a fixed pace (0: none)."""
+
+    def set_fixed(self, window: float, pace_us: int = 0) -> None:
+        """Hold it to a fixed window and a fixed pace from now on; what is in flight stays so."""
+
+    def set_rules(
+        self, rules: str, *, window: float | None = None, extended: bool = False, seed: int = 0
+    ) -> None:
+        """Follow congestion rules from now on, given as the text of a rule file; what is in flight stays so.
+
+        Args:
+            rules: the text.
+            window: the window to begin with; None: as it is now.
+            extended: the extended controller even where the rules bound the thesis' indicators only.
+            seed: streams of different seeds probe at different times; of the extended controller.
+        """
+
+    def set_rival(
+        self,
+        name: Literal[
+            "fixed", "aimd", "cubic", "bbr", "bbr3", "vegas", "gradient2", "envoy", "copa", "iopathtune"
+        ],
+        seed: int = 0,
+        **settings: float,
+    ) -> None:
+        """Follow a published controller from now on, which begins with its own window.
+
+        Args:
+            name: its name.
+            seed: streams of different seeds probe at different times.
+            settings: latency_us_max (a whole number: process times above it are congestion to aimd, cubic
+                and bbr3), aimd_decrease, cubic_decrease, cubic_growth, vegas_alpha, vegas_beta, copa_delta,
+                gradient2_queue, gradient2_smoothing, bbr_window_gain, bbr_probe_gain; those of the sources
+                where they are not named.
+        """
+
+    def ask(self, now_us: int, size_bytes: int) -> int | None:
+        """When a request of so many bytes may leave: now if that is at most `now_us`; None: after another.
+
+        It takes its place in window and pace as soon as the window has room, and keeps it when it asks again.
+        Asking for another size passes the place on. None: the window is full until a request is over.
+        """
+
+    def give_back(self) -> None:
+        """The request that has its place is not sent: give the place back."""
+
+    def sent(
+        self, now_us: int, size_bytes: int, *, offset_bytes: int = 0, file: int = 0, writes: bool = False
+    ) -> StreamRequest:
+        """The request that may leave now does.
+
+        Args:
+            now_us: the present time.
+            size_bytes: what it reads or writes, as asked for.
+            offset_bytes: where it begins; rules may tell sequential requests by it.
+            file: which file, by a number of the caller's.
+            writes: whether it writes.
+        """
+
+    def replied(self, request: StreamRequest, now_us: int) -> None:
+        """Its reply came, of success or of an error."""
+
+    def timed_out(self, request: StreamRequest, now_us: int) -> None:
+        """Its reply did not come in time, and is waited for no more."""
+
+    def cancelled(self, request: StreamRequest) -> None:
+        """It could not be sent after all, or its connection ended: it says nothing of the server."""
+
+    @property
+    def state(self) -> StreamState:
+        """Window, pace, what is in flight, indicators."""
+
+    @property
+    def rules(self) -> str | None:
+        """The text of the rules in force with the use of each; None where no rules decide."""
+
+@final
+class StreamRequest:
+    """A request that has left, until it is over."""
+
+    @property
+    def sent_us(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+@final
+class StreamState:
+    """A stream at present, with the indicators of rules; those after `pt_ratio` are 0 unless extended."""
+
+    @property
+    def window(self) -> float: ...
+    @property
+    def pace_us(self) -> int: ...
+    @property
+    def requests_in_flight(self) -> int:
+        """With the one that has its place and has not left."""
+
+    @property
+    def bytes_in_flight(self) -> int: ...
+    @property
+    def replies(self) -> int: ...
+    @property
+    def timeouts(self) -> int: ...
+    @property
+    def ack_ewma_us(self) -> int: ...
+    @property
+    def send_ewma_us(self) -> int: ...
+    @property
+    def pt_ratio(self) -> float:
+        """The last process time over the shortest; 0 before the first reply."""
+
+    @property
+    def slow_ack_ewma_us(self) -> int: ...
+    @property
+    def timeouts_per_1000(self) -> int: ...
+    @property
+    def writes_per_1000(self) -> int: ...
+    @property
+    def sequential_per_1000(self) -> int: ...
+    @property
+    def request_kib(self) -> int: ...
 
 def check_scenario(scenario: str) -> str: ...
 def describe_scenario() -> str: ...

@@ -8,8 +8,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 _BASIC = {
@@ -28,25 +32,35 @@ class Failed(Exception):
 
 
 class Pilot:
-    """libascar through ctypes; structures and prototypes are read from the header itself."""
+    """libascar through ctypes; structures and prototypes are read from the header itself.
 
-    def __init__(self, header: str, library: Path) -> None:
+    Args:
+        header: its text.
+        library: the shared library.
+        prefix: what the header's names begin with.
+    """
+
+    def __init__(self, header: str, library: Path, prefix: str = "pilot") -> None:
         text = _COMMENT.sub("", header)
+        self.prefix = prefix
         self.dll = ctypes.CDLL(str(library))
-        self.constants = {name: int(value) for name, value in re.findall(r"(PILOT_\w+) = (\d+)", text)}
+        constants = re.findall(rf"({prefix.upper()}_\w+) = (\d+)", text)
+        self.constants = {name: int(value) for name, value in constants}
         self.types: dict[str, type] = {}
         for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", text, re.DOTALL):
             self.types[name] = type(name, (ctypes.Structure,), {"_fields_": list(self._fields(body))})
         self.workload_t = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.c_void_p)
         self.progress_t = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
         self.prototypes = dict(
-            re.findall(r"^(?:int|const char \*) ?\*?(pilot_\w+)\((.*?)\);", text, re.MULTILINE | re.DOTALL)
+            re.findall(
+                rf"^(?:int|const char \*) ?\*?({prefix}_\w+)\((.*?)\);", text, re.MULTILINE | re.DOTALL
+            )
         )
         for name, arguments in self.prototypes.items():
             function = getattr(self.dll, name)
             function.argtypes = [self._argument(one) for one in arguments.split(",") if one.strip() != "void"]
-        self.dll.pilot_version.restype = ctypes.c_char_p
-        self.dll.pilot_last_error.restype = ctypes.c_char_p
+        for name in ("version", "last_error"):
+            getattr(self.dll, f"{prefix}_{name}").restype = ctypes.c_char_p
 
     def _fields(self, body: str):
         for kind, name, size in re.findall(r"(\w+) (\w+)(?:\[(\d+)\])?;", body):
@@ -63,21 +77,21 @@ class Pilot:
         return _BASIC.get(kind, ctypes.c_int)
 
     def last_error(self) -> str:
-        return self.dll.pilot_last_error().decode()
+        return getattr(self.dll, f"{self.prefix}_last_error")().decode()
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call `pilot_NAME`; arrays of NumPy and structures are passed by address.
+        """Call the function `NAME` behind the prefix; arrays of NumPy and structures are passed by address.
 
         Raises:
             Failed: it returned an error.
         """
-        status = getattr(self.dll, f"pilot_{name}")(*[_passed(one) for one in arguments])
+        status = getattr(self.dll, f"{self.prefix}_{name}")(*[_passed(one) for one in arguments])
         if status:
             known = {value: word for word, value in self.constants.items() if "_ERROR_" in word}
             raise Failed(f"{known[status]}: {self.last_error()}")
 
     def new(self, kind: str):
-        return self.types[f"pilot_{kind}_t"]()
+        return self.types[f"{self.prefix}_{kind}_t"]()
 
 
 def _passed(one: object) -> object:
@@ -103,6 +117,24 @@ def prefix(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def pilot(prefix) -> Pilot:
     return Pilot((prefix / "include/pilot.h").read_text(), prefix / "lib/libascar.so")
+
+
+@pytest.fixture(scope="session")
+def streams(prefix) -> Pilot:
+    return Pilot((prefix / "include/congestion.h").read_text(), prefix / "lib/libascar.so", "ascar")
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Callable[[str], str]:
+    """Where a compiler is; skips where it is missing."""
+
+    def find(name: str) -> str:
+        found = shutil.which(name)
+        if found is None:
+            pytest.skip(f"{name} is missing; set up with: make setup-dev")
+        return found
+
+    return find
 
 
 @pytest.fixture(scope="session")

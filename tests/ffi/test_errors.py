@@ -19,22 +19,27 @@ HUGE = 2**64 - 1
 GOOD = np.arange(1.0, 101.0) % 17 + 1
 
 
-def test_versions_agree(pilot):
+def test_versions_agree(pilot, streams):
     version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
     assert version is not None
     header = (ROOT / "crates/ffi/include/pilot.h").read_text()
     numbers = re.findall(r"#define PILOT_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
     assert pilot.dll.pilot_version().decode() == version[1] == ".".join(numbers)
     assert f'#define PILOT_VERSION "{version[1]}"' in header
+    other = (ROOT / "crates/ffi/include/congestion.h").read_text()
+    assert re.findall(r"#define ASCAR_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", other) == numbers
+    assert f'#define ASCAR_VERSION "{version[1]}"' in other
+    assert streams.dll.ascar_version().decode() == version[1]
 
 
-def test_the_library_exports_what_the_header_declares(pilot, prefix):
+def test_the_library_exports_what_the_headers_declare(pilot, streams, prefix):
     told = subprocess.run(
         ["nm", "-D", "--defined-only", prefix / "lib/libascar.so"], check=True, capture_output=True, text=True
     )
     exported = {line.split()[-1] for line in told.stdout.splitlines()}
-    assert exported == set(pilot.prototypes)
-    assert len(exported) > 35
+    assert exported == {*pilot.prototypes, *streams.prototypes}
+    assert len(pilot.prototypes) > 35
+    assert len(streams.prototypes) > 15
 
 
 def _blank(pilot, arguments: str) -> list:
@@ -52,6 +57,22 @@ def test_null_is_an_error_everywhere(pilot):
         if name != "pilot_stop":
             assert "is NULL" in pilot.last_error(), name
     assert pilot.dll.pilot_free(None) == 0
+
+
+def test_null_is_an_error_for_every_stream(streams):
+    handle = ctypes.c_void_p()
+    streams.call("stream_create", handle)
+    for name, arguments in streams.prototypes.items():
+        if name in {"ascar_version", "ascar_last_error"}:
+            continue
+        blank = _blank(streams, arguments)
+        expected = 0 if name == "ascar_stream_free" else streams.constants["ASCAR_ERROR_ARGUMENT"]
+        assert getattr(streams.dll, name)(*blank) == expected, name
+        assert "stream is NULL" in streams.last_error() or not expected, name
+        if None in blank[1:]:
+            assert getattr(streams.dll, name)(handle.value, *blank[1:]) == expected, name
+            assert "is NULL" in streams.last_error(), name
+    assert streams.dll.ascar_stream_free(handle.value) == 0
 
 
 def test_null_after_a_session_is_an_error_too(pilot, session):

@@ -48,13 +48,16 @@ def built(tmp_path_factory, flags):
 @pytest.mark.parametrize(
     ("compiler", "language"), [("cc", "c99"), ("cc", "c17"), ("c++", "c++11"), ("c++", "c++20")]
 )
-def test_the_header_stands_alone(tmp_path, prefix, compiler, language):
+def test_the_headers_stand_alone(tmp_path, prefix, compiler, language):
     source = tmp_path / ("use.c" if compiler == "cc" else "use.cpp")
     source.write_text(
-        "#include <pilot.h>\n#include <pilot.h>\n"
+        "#include <pilot.h>\n#include <pilot.h>\n#include <congestion.h>\n#include <congestion.h>\n"
         "int main(void) { const pilot_analysis_options_t a = PILOT_ANALYSIS_DEFAULTS;\n"
         "const pilot_edm_options_t b = PILOT_EDM_DEFAULTS;\n"
-        "return !(a.min_segment == b.min_segment && pilot_version()[0] == PILOT_VERSION[0]); }\n"
+        "const ascar_rule_options_t c = ASCAR_RULE_OPTIONS_DEFAULTS;\n"
+        "const ascar_rival_settings_t d = ASCAR_RIVAL_DEFAULTS;\n"
+        "return !(a.min_segment == b.min_segment && pilot_version()[0] == PILOT_VERSION[0] &&\n"
+        "c.window < d.bbr_probe_gain && ascar_version()[0] == ASCAR_VERSION[0]); }\n"
     )
     made = _run(_compiler(compiler), f"-std={language}", *STRICT, "-c", source, f"-I{prefix}/include",
                 "-o", tmp_path / "use.o")  # fmt: skip
@@ -171,7 +174,12 @@ def test_a_package_is_installed_below_its_destination(prefix, tmp_path):
     done = _run(ROOT / "scripts/install-c", *arguments, env={**os.environ, "DESTDIR": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if not path.is_dir()}
-    assert {"usr/include/pilot.h", "usr/lib64/libascar.a", "usr/lib64/pkgconfig/ascar.pc"} < files
+    assert {
+        "usr/include/pilot.h",
+        "usr/include/congestion.h",
+        "usr/lib64/libascar.a",
+        "usr/lib64/pkgconfig/ascar.pc",
+    } < files
     assert (tmp_path / "usr/lib64/libascar.so").resolve().name.startswith("libascar.so.")
     described = (tmp_path / "usr/lib64/pkgconfig/ascar.pc").read_text()
     assert "libdir=/usr/lib64\n" in described
@@ -179,22 +187,26 @@ def test_a_package_is_installed_below_its_destination(prefix, tmp_path):
 
 
 def _documented() -> list[str]:
-    """The programs of the how-to: indented blocks that begin with an include."""
-    page = (ROOT / "docs/howto/c-library.md").read_text()
-    blocks = re.findall(r"((?:^(?: {4}.*)?\n)+)", page, re.MULTILINE)
+    """The programs of the how-tos: indented blocks that begin with an include."""
+    pages = [(ROOT / "docs/howto" / name).read_text() for name in ("c-library.md", "congestion-c.md")]
+    blocks = [one for page in pages for one in re.findall(r"((?:^(?: {4}.*)?\n)+)", page, re.MULTILINE)]
     programs = [textwrap.dedent(block) for block in blocks]
     return [program for program in programs if program.lstrip().startswith("#include")]
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_the_programs_of_the_documentation_run(tmp_path, flags, number):
     programs = _documented()
-    assert len(programs) == 2
+    assert len(programs) == 3
     source = tmp_path / "program.c"
     source.write_text(programs[number])
     made = _run(_compiler("cc"), "-std=c99", *STRICT, "-o", tmp_path / "program", source, *flags)
     assert (made.returncode, made.stderr) == (0, "")
     done = _run(tmp_path / "program")
     assert (done.returncode, done.stderr) == (0, "")
-    said = [r"\S+ divisions/s \(\S+ to \S+\), .+\n", r"5\.\S+ ms \(5\.\S+ to 5\.\S+\), stable from 6\d on\n"]
+    said = [
+        r"\S+ divisions/s \(\S+ to \S+\), .+\n",
+        r"5\.\S+ ms \(5\.\S+ to 5\.\S+\), stable from 6\d on\n",
+        r"1000 replies, window \S+, \d+ us apart\n",
+    ]
     assert re.fullmatch(said[number], done.stdout), done.stdout

@@ -37,6 +37,15 @@ pub enum Fault {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// A name that is none of those known.
+    Unknown {
+        /// Of what.
+        name: &'static str,
+        /// What was found.
+        value: String,
+        /// Those known.
+        allowed: &'static [&'static str],
+    },
 }
 
 /// A result of this crate.
@@ -83,6 +92,11 @@ impl fmt::Display for Fault {
                 value,
                 allowed,
             } => write!(out, "{name} is {value}; allowed: {allowed}"),
+            Self::Unknown {
+                name,
+                value,
+                allowed,
+            } => write!(out, "{name} is {value:?}; allowed: {}", allowed.join(", ")),
         }
     }
 }

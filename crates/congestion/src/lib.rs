@@ -2,7 +2,8 @@
 //! how many requests may be in flight and how far apart they leave.
 //!
 //! Pure: no clock (times are arguments, in microseconds), no I/O, no allocation once a controller is made. The same
-//! code runs in simulation and on the wire. [`Controller`] is the interface; [`AnyController`] holds any of them.
+//! code runs in simulation and on the wire. [`Controller`] is the interface; [`AnyController`] holds any of them;
+//! [`Stream`] is one of them with what its client has in flight.
 
 mod any;
 mod bits;
@@ -22,6 +23,7 @@ mod rule;
 mod rule_set;
 mod sequences;
 mod signals;
+mod stream;
 mod text;
 mod usage;
 mod window;
@@ -42,5 +44,6 @@ pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
 pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
 pub use sequences::Sequences;
 pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};
+pub use stream::{Admission, Following, Misuse, NOW_US_MAX, Sending, Sent, Stream};
 pub use usage::Usage;
-pub use window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN, stepped};
+pub use window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN, hundredths, stepped};

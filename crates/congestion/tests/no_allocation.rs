@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ascar_congestion::{
-    AnyController, Controller, Deployment, Extended, Extensions, Faithful, InFlight, RIVAL_NAMES,
-    Reply, RuleSet,
+    Admission, AnyController, Controller, Deployment, Extended, Extensions, Faithful, InFlight,
+    RIVAL_NAMES, Reply, RuleSet, Sending, Stream,
 };
 use common::MADE;
 
@@ -73,5 +73,30 @@ fn streams_run_without_allocating() {
             }
         }
         assert_eq!(allocations(), before);
+        hold(Stream::new(controller.clone()));
     }
+}
+
+/// The same of a stream that its client holds.
+fn hold(mut stream: Stream) {
+    let sending = Sending {
+        bytes: 4096,
+        ..Sending::default()
+    };
+    let before = allocations();
+    let mut now_us = 1_700;
+    for at in 1..=10_000_u64 {
+        while let Ok(Admission::At(at_us)) = stream.ask(now_us, 4096) {
+            now_us = at_us;
+        }
+        let sent = stream.sent(now_us, &sending).expect("it has its place");
+        now_us += 900;
+        let ended = match at % 500 {
+            0 => stream.timed_out(&sent, now_us),
+            _ => stream.replied(&sent, now_us),
+        };
+        ended.expect("it is in flight");
+    }
+    assert_eq!(allocations(), before);
+    assert_eq!(stream.replies(), 9_980);
 }

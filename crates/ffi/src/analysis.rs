@@ -116,7 +116,7 @@ pub unsafe extern "C" fn pilot_change_points(
         let (values, room) = unsafe {
             (
                 pointers::readings("values", values, count)?,
-                Room::new(points, capacity, found)?,
+                Room::new("points", points, capacity, found)?,
             )
         };
         let changes = change_points::change_points(values, segment(min_segment)?)?;
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn pilot_edm_change_points(
         let (values, room) = unsafe {
             (
                 pointers::readings("values", values, count)?,
-                Room::new(points, capacity, found)?,
+                Room::new("points", points, capacity, found)?,
             )
         };
         let options = match options.is_null() {

@@ -1,4 +1,5 @@
-//! libascar, the C library: what `include/pilot.h` declares and documents. Conversions and checks only.
+//! libascar, the C library: what `include/pilot.h` and `include/congestion.h` declare and document. Conversions and checks
+//! only.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -8,6 +9,7 @@
 //! | `handle` | a session's settings and state |
 //! | `settings`, `round`, `running`, `results` | the functions of a session, in the order of their use |
 //! | `analysis`, `intervals`, `comparing` | the functions that analyse readings |
+//! | `stream`, `stream_control`, `stream_state` | the functions of a stream (`congestion.h`): its requests, what controls it, what it shows |
 
 mod analysis;
 mod comparing;
@@ -19,4 +21,9 @@ mod round;
 mod running;
 mod settings;
 mod status;
+mod stream;
+mod stream_control;
+mod stream_state;
+#[cfg(test)]
+mod tests;
 mod values;

@@ -126,36 +126,41 @@ pub unsafe fn readings_and_place<'a, T>(
     unsafe { Ok((readings("values", values, count)?, Place::new(name, place)?)) }
 }
 
-/// Room for indexes, and for how many there are.
+/// Room for several values, and for how many there are.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
-    points: *mut usize,
+pub struct Room<T> {
+    values: *mut T,
     capacity: usize,
     found: Place<usize>,
 }
 
-impl Room {
+impl<T: Copy> Room<T> {
     /// # Safety
     ///
-    /// `points` has room for `capacity` indexes, or is NULL and that is 0; `found` has room for one number.
-    pub unsafe fn new(points: *mut usize, capacity: usize, found: *mut usize) -> Outcome<Self> {
+    /// `values` has room for `capacity` values, or is NULL and that is 0; `found` has room for one number.
+    pub unsafe fn new(
+        name: &str,
+        values: *mut T,
+        capacity: usize,
+        found: *mut usize,
+    ) -> Outcome<Self> {
         if capacity > 0 {
-            check("points", points)?;
+            check(name, values)?;
         }
         Ok(Self {
-            points,
+            values,
             capacity,
             // SAFETY: as promised.
             found: unsafe { Place::new("found", found) }?,
         })
     }
 
-    /// Writes as many indexes as fit, and how many there are.
-    pub fn write(self, indexes: &[usize]) {
-        for (place, &index) in indexes.iter().take(self.capacity).enumerate() {
+    /// Writes as many values as fit, and how many there are.
+    pub fn write(self, values: &[T]) {
+        for (place, &value) in values.iter().take(self.capacity).enumerate() {
             // SAFETY: below the capacity that `new`'s caller promised.
-            unsafe { self.points.add(place).write(index) }
+            unsafe { self.values.add(place).write(value) }
         }
-        self.found.write(indexes.len());
+        self.found.write(values.len());
     }
 }

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn pilot_finding_change_points(
     // SAFETY: the header asks for a session and for that room.
     unsafe {
         with(session, |state| {
-            let room = Room::new(points, capacity, found)?;
+            let room = Room::new("points", points, capacity, found)?;
             let measurement = finding(state.ran()?, indicator)?.measurement.as_ref();
             room.write(measurement.map_or(&[], |known| &known.change_points));
             Ok(())

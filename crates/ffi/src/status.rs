@@ -63,6 +63,7 @@ thread_local! {
 }
 
 /// Carries out a function's body; whatever happens in it becomes a status.
+#[inline]
 pub fn guard(act: impl FnOnce() -> Outcome<()>) -> c_int {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => OK,
@@ -83,6 +84,7 @@ fn told(payload: &(dyn Any + Send)) -> &str {
         .unwrap_or("unknown")
 }
 
+#[cold]
 fn remember(message: &str) {
     let text = CString::new(message.replace('\0', "?")).unwrap_or_default();
     // A thread that is ending has no place for it any more.
@@ -100,6 +102,18 @@ pub extern "C" fn pilot_last_error() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn pilot_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// `ascar_last_error` of `congestion.h`: the same message.
+#[unsafe(no_mangle)]
+pub extern "C" fn ascar_last_error() -> *const c_char {
+    pilot_last_error()
+}
+
+/// `ascar_version` of `congestion.h`: there is one version.
+#[unsafe(no_mangle)]
+pub extern "C" fn ascar_version() -> *const c_char {
+    pilot_version()
 }
 
 #[cfg(test)]

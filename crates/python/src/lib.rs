@@ -12,6 +12,7 @@ mod intervals;
 mod pilot;
 mod rule_sets;
 mod simulation;
+mod stream;
 mod variation;
 mod work_per_second;
 
@@ -55,6 +56,8 @@ mod _core {
     use super::rule_sets::{read_rule_set, write_rule_set};
     #[pymodule_export]
     use super::simulation::{Simulation, check_scenario, describe_scenario};
+    #[pymodule_export]
+    use super::stream::{Stream, StreamRequest, StreamState};
     #[pymodule_export]
     use super::variation::{
         distribution_range, kolmogorov_smirnov, pearson, relative_range,
