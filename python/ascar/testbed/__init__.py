@@ -1,1 +1,1 @@
-"""Testbeds: servers, disks, clients and what is between them, on one machine, started and ended as a whole."""
+"""Testbeds: servers, disks, clients and links on one machine, started and ended as a whole."""

@@ -8,7 +8,7 @@ from ascar.nodes import Node
 
 
 @runtime_checkable
-class Machine(Node, Protocol):
+class TestbedMachine(Node, Protocol):
     """A node that can be booted and cut. It is off until it is booted for the first time."""
 
     def boot(self, limit_s: float) -> None:
