@@ -41,6 +41,7 @@ from ascar.study import (
     VerifySection,
 )
 from ascar.testbed import file as testbed_file
+from ascar.testbed import kernel_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -162,14 +163,18 @@ def testbed_page() -> str:
         "names the key. Relative paths start at the folder of the file. [How](../howto/testbed.md).\n",
         "`version` is that of the format: 1.\n",
     ]
-    for name, section in (
-        ("[testbed]", testbed_file.TestbedSection),
-        ("[[node]]", testbed_file.NodeTable),
-        ("link of a node", testbed_file.LinkTable),
-        ("[[disk]]", testbed_file.DiskTable),
-        ("[[proxy]]", testbed_file.ProxyTable),
+    for name, section, inner in (
+        ("[testbed]", testbed_file.TestbedSection, ()),
+        ("[[node]]", testbed_file.NodeTable, ("link", "nfs", "mounts", "attach")),
+        ("[node.link]", kernel_parts.LinkShape, ()),
+        ("[node.nfs]", kernel_parts.NfsServer, ("exports",)),
+        ("[[node.nfs.exports]]", kernel_parts.NfsExport, ()),
+        ("[[node.mounts]]", kernel_parts.NfsMount, ()),
+        ("[[node.attach]]", kernel_parts.RemoteDisk, ()),
+        ("[[disk]]", testbed_file.DiskTable, ()),
+        ("[[proxy]]", testbed_file.ProxyTable, ()),
     ):
-        parts += [f"## {name}\n", _keys(section, without=("link",))]
+        parts += [f"## {name}\n", _keys(section, without=inner)]
     return NOTE + "\n".join(parts)
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 STRANGE = ["two words", "", "$(touch /tmp/never)", "'quotes\"", "new\nline", "a;b|c&d", "-o", "--", "*"]
 LIMIT_S = 60.0
+ONE = os.getpid()
+"""Makes programs of this process different from those of other tests."""
 
 
 @pytest.fixture
@@ -88,8 +90,8 @@ def test_a_signal_is_told(node: ProcessNode) -> None:
 
 def test_one_that_does_not_end_is_killed(node: ProcessNode) -> None:
     with pytest.raises(StageFailed, match="node node1: .* does not end within 1 s"):
-        node.run(["sleep", "4711"], 1)
-    until(lambda: not living("sleep\x004711"))
+        node.run(["sleep", f"4711.{ONE}"], 1)
+    until(lambda: not living(f"sleep\x004711.{ONE}"))
 
 
 def test_a_program_that_is_not_there_is_named(node: ProcessNode) -> None:
@@ -129,10 +131,10 @@ def test_an_open_program_has_pipes_and_hears_of_signals(node: ProcessNode) -> No
 
 
 def test_a_program_ends_with_who_opened_it(node: ProcessNode) -> None:
-    with (node.folder / "err").open("wb") as err, node.open(["sleep", "4712"], err) as process:
-        until(lambda: living("sleep\x004712"))
+    with (node.folder / "err").open("wb") as err, node.open(["sleep", f"4712.{ONE}"], err) as process:
+        until(lambda: living(f"sleep\x004712.{ONE}"))
         process.kill()
-    until(lambda: not [pid for pid in living("sleep\x004712") if b"inside.py" not in cmdline(pid)])
+    until(lambda: not [pid for pid in living(f"sleep\x004712.{ONE}") if b"inside.py" not in cmdline(pid)])
 
 
 def cmdline(pid: int) -> bytes:
@@ -143,11 +145,11 @@ def cmdline(pid: int) -> bytes:
 
 
 def test_a_cut_kills_whatever_has_hidden_itself(node: ProcessNode) -> None:
-    hidden = "for i in 1 2 3; do (setsid env -i sleep 4713 </dev/null >/dev/null 2>&1 &); done"
+    hidden = f"for i in 1 2 3; do (setsid env -i sleep 4713.{ONE} </dev/null >/dev/null 2>&1 &); done"
     assert node.run(["sh", "-c", hidden], LIMIT_S).status == 0
-    until(lambda: len(living("sleep\x004713")) == 3)
+    until(lambda: len(living(f"sleep\x004713.{ONE}")) == 3)
     node.cut()
-    assert (node.alive, living("sleep\x004713")) == (False, [])
+    assert (node.alive, living(f"sleep\x004713.{ONE}")) == (False, [])
     with pytest.raises(EnvironmentLacks, match="node node1: is off"):
         node.run(["true"], LIMIT_S)
     node.cut()
@@ -158,8 +160,8 @@ def test_a_cut_kills_whatever_has_hidden_itself(node: ProcessNode) -> None:
 
 
 def test_who_waits_hears_of_a_cut(node: ProcessNode) -> None:
-    with (node.folder / "err").open("wb") as err, node.open(["sleep", "4714"], err) as process:
-        until(lambda: [pid for pid in living("sleep\x004714") if b"inside.py" not in cmdline(pid)])
+    with (node.folder / "err").open("wb") as err, node.open(["sleep", f"4714.{ONE}"], err) as process:
+        until(lambda: [pid for pid in living(f"sleep\x004714.{ONE}") if b"inside.py" not in cmdline(pid)])
         node.cut()
         assert process.wait(LIMIT_S) == 255
     assert (node.folder / "err").read_text() == "node node1: is off, or was cut\n"
@@ -169,14 +171,14 @@ def test_all_of_it_ends_with_who_holds_it(folder: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path; from ascar.testbed.process import ProcessNode\n"
         "folder = Path(sys.argv[1]); node = ProcessNode('a', folder, f'{folder}:test:a:'); node.boot(60)\n"
-        "node.run(['sh', '-c', '(setsid env -i sleep 4715 </dev/null >/dev/null 2>&1 &)'], 60)\n"
+        f"node.run(['sh', '-c', '(setsid env -i sleep 4715.{ONE} </dev/null >/dev/null 2>&1 &)'], 60)\n"
         "print('up', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program, folder / "a"], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline() == b"up\n"
-        assert living("sleep\x004715") and living(str(folder))
+        assert living(f"sleep\x004715.{ONE}") and living(str(folder))
         process.kill()
-        until(lambda: not living("sleep\x004715") and not living(str(folder)), 10)
+        until(lambda: not living(f"sleep\x004715.{ONE}") and not living(str(folder)), 10)
 
 
 def test_a_folder_with_a_long_path_is_refused(folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_examples_are_read(path: Path) -> None:
         (
             "rate_mbit_per_s = 100",
             "rate_mbit_per_s = 0",
-            "rate_mbit_per_s = 0.0: must be from 0.001 to 1e+06",
+            "node[1].link.rate_mbit_per_s = 0.0: must be from 0.001 to 1e+06",
         ),
         ("delay_ms = 0.5", "delay_ms = -1", "node[1].link.delay_ms = -1.0: must be from 0 to 60000"),
         ("loss_percent = 1", "loss_percent = nan", "link.loss_percent = nan: must be from 0 to 100"),
@@ -82,7 +82,7 @@ def test_examples_are_read(path: Path) -> None:
         (
             'name = "here"',
             'name = "here"\nlink = { delay_ms = 1 }',
-            "node[2].link: applies only to kind = 'namespace'",
+            "node[2].link: applies only to kind = 'namespace' and 'kernel', not to 'process'",
         ),
         ('node = "server1"', 'node = "server2"', "disk[0].node = 'server2': must be the name of a [[node]]"),
         ('size = "1GiB"', 'size = "1 cup"', "disk[0].size = '1 cup': unknown unit"),

@@ -37,7 +37,7 @@ class TestbedDisk(msgspec.Struct, frozen=True, kw_only=True):
         node: the node that it runs on.
         alive: whether it serves.
         since: since when it is so: ISO 8601, UTC.
-        address: where it listens: unix:PATH or tcp:HOST:PORT.
+        address: where it listens: unix:PATH or tcp:HOST:PORT; null if its node alone has it.
         exports: the names of its exports.
         uris: the URI of each export, as clients of network block devices take it.
     """
@@ -46,7 +46,7 @@ class TestbedDisk(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     alive: bool
     since: str
-    address: str
+    address: str | None
     exports: tuple[str, ...]
     uris: tuple[str, ...]
 

@@ -36,6 +36,7 @@ import msgspec
 from ascar.errors import InputError, StudyError
 from ascar.small_file import SmallFile
 from ascar.study import convert, within
+from ascar.testbed.kernel_parts import LinkShape, NfsMount, NfsServer, RemoteDisk
 from ascar.units import parse_size
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 _RESERVED = frozenset({"localhost", "switch"})
 _EXPORT = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _WORKLOAD = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FIRST_PORT = 10_809  # which is NBD's own
 _WINDOW_MAX, _GAP_US_MAX = 256, 60_000_000
 
 
@@ -63,38 +65,38 @@ class TestbedSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-class LinkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`link` of a node: what is between it and the switch, the same each way.
-
-    Attributes:
-        rate_mbit_per_s: megabits a second (HTB); left out: as fast as the machine is.
-        delay_ms: milliseconds that a packet takes longer (netem).
-        loss_percent: packets of a hundred that are lost (netem).
-    """
-
-    rate_mbit_per_s: float | None = None
-    delay_ms: float = 0.0
-    loss_percent: float = 0.0
-
-    @property
-    def is_shaped(self) -> bool:
-        """Whether it is anything but as fast as the machine is."""
-        return self.rate_mbit_per_s is not None or self.delay_ms > 0 or self.loss_percent > 0
-
-
 class NodeTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[[node]]`.
 
     Attributes:
-        name: what the file and commands call it; nodes of kind "namespace" know each other by it.
+        name: what the file and commands call it; nodes other than processes know each other by it.
         kind: "process": processes of this machine, which ends them together. "namespace": with a network and
-            process numbers of its own, as root. "kernel": with a kernel of its own.
-        link: its link, of nodes of kind "namespace".
+            process numbers of its own, as root. "kernel": with a kernel of its own (user-mode Linux).
+        link: what is between it and all others, of nodes of kind "namespace" and "kernel".
+        memory_mib: of kind "kernel": its memory.
+        kernel_words: of kind "kernel": further words of the kernel's command line.
+        visible: of kind "kernel": directories of this machine that it sees although they lie below /tmp,
+            /run, /mnt or /srv, which are its own.
+        kept: of kind "kernel": the directory that keeps what its disks hold, and stays afterwards; left out:
+            one that ends with the testbed.
+        nfs: of kind "kernel": its NFS server.
+        mounts: of kind "kernel": what it mounts from the NFS servers of others.
+        attach: of kind "kernel": disks of others that become block devices.
     """
 
     name: str
     kind: Literal["process", "namespace", "kernel"] = "process"
-    link: LinkTable = LinkTable()
+    link: LinkShape = LinkShape()
+    memory_mib: int = 192
+    kernel_words: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
+    kept: str | None = None
+    nfs: NfsServer | None = None
+    mounts: tuple[NfsMount, ...] = ()
+    attach: tuple[RemoteDisk, ...] = ()
+
+
+_OF_KERNELS = ("memory_mib", "kernel_words", "visible", "kept", "nfs", "mounts", "attach")
 
 
 class DiskTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,11 +107,15 @@ class DiskTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         node: the node that it runs on.
         scenario: the disk is that of this scenario's first server: a preset of `ascar sim`, or a file (.toml)
             whose path starts at the folder of the testbed file.
-        size: the size of each export, such as "4GiB"; left out: the model's capacity, in equal parts.
+        size: the size of each export, such as "4GiB"; left out: the model's capacity, in equal
+            parts; of nodes of kind "kernel": 1 GiB.
         exports: names of the parts in which it is offered; left out: one, of the disk's name.
         raid: an array of the server group's disks: 0, 1 or 5; left out: one disk.
         file: keep the data in this file, which is made where it is missing and stays afterwards; left out: in
-            memory, where a cut of the node loses all of it.
+            memory, where a cut of the node loses all of it. Nodes of kind "kernel" keep data by `kept`.
+        file_system: of nodes of kind "kernel": the node itself attaches the disk, with this file system
+            (ext4, xfs or btrfs); left out: it is served to others.
+        place: of nodes of kind "kernel": where that is mounted, below /srv or /mnt; left out: /srv/NAME.
     """
 
     name: str
@@ -119,6 +125,8 @@ class DiskTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exports: tuple[str, ...] = ()
     raid: Literal[0, 1, 5] | None = None
     file: str | None = None
+    file_system: str | None = None
+    place: str | None = None
 
     @property
     def exported(self) -> tuple[str, ...]:
@@ -174,6 +182,14 @@ class TestbedFile(msgspec.Struct, frozen=True):
         """The name of the testbed."""
         return self.testbed.name
 
+    def number_of(self, node: str) -> int:
+        """The number of a node, from 1 on, of which its address is made."""
+        return [one.name for one in self.node].index(node) + 1
+
+    def port_of(self, disk: DiskTable) -> int:
+        """The port of a disk that listens on one, by its place among those of its node."""
+        return _FIRST_PORT + [one.name for one in self.disk if one.node == disk.node].index(disk.name)
+
 
 def read_testbed(path: Path) -> TestbedFile:
     """The testbed of a file.
@@ -209,11 +225,24 @@ def testbed_of(table: dict[str, Any], folder: Path) -> TestbedFile:
     kinds = _checked_nodes(wanted.node)
     _check_disks(wanted.disk, kinds)
     _check_proxies(wanted, kinds)
-    return msgspec.structs.replace(wanted, disk=tuple(_placed(disk, folder) for disk in wanted.disk))
+    nodes = tuple(
+        node if node.kept is None else msgspec.structs.replace(node, kept=str(folder / node.kept))
+        for node in wanted.node
+    )
+    disks = tuple(_placed(disk, folder) for disk in wanted.disk)
+    return msgspec.structs.replace(wanted, node=nodes, disk=disks)
 
 
 def _each(tables: Sequence[dict[str, Any]], kind: type[_T], key: str) -> tuple[_T, ...]:
-    return tuple(convert(one, kind, f"{key}[{at}]") for at, one in enumerate(tables))
+    def one(at: int, table: dict[str, Any]) -> _T:
+        try:
+            return convert(table, kind, f"{key}[{at}]")
+        except StudyError as error:
+            if error.message.startswith(key):
+                raise
+            raise StudyError(f"{key}[{at}].{error.message}") from None  # a value checked itself
+
+    return tuple(one(at, table) for at, table in enumerate(tables))
 
 
 def _checked_nodes(nodes: Sequence[NodeTable]) -> dict[str, str]:
@@ -225,12 +254,12 @@ def _checked_nodes(nodes: Sequence[NodeTable]) -> dict[str, str]:
         checked_name(f"{key}.name", node.name)
         if node.name in _RESERVED:
             raise StudyError(f"{key}.name = {node.name!r}: must not be one of {', '.join(sorted(_RESERVED))}")
-        if node.link.is_shaped and node.kind != "namespace":
-            raise StudyError(f"{key}.link: applies only to kind = 'namespace', not to {node.kind!r}")
-        if node.link.rate_mbit_per_s is not None:
-            within(f"{key}.link.rate_mbit_per_s", node.link.rate_mbit_per_s, 0.001, 1_000_000)
-        within(f"{key}.link.delay_ms", node.link.delay_ms, 0, 60_000)
-        within(f"{key}.link.loss_percent", node.link.loss_percent, 0, 100)
+        if node.link != LinkShape() and node.kind == "process":
+            raise StudyError(f"{key}.link: applies only to kind = 'namespace' and 'kernel', not to 'process'")
+        plain = NodeTable(node.name)
+        for name in _OF_KERNELS:
+            if node.kind != "kernel" and getattr(node, name) != getattr(plain, name):
+                raise StudyError(f"{key}.{name}: applies only to kind = 'kernel', not to {node.kind!r}")
     _check_once("node", [node.name for node in nodes])
     return {node.name: node.kind for node in nodes}
 
@@ -242,6 +271,7 @@ def _check_disks(disks: Sequence[DiskTable], kinds: dict[str, str]) -> None:
         key = f"disk[{at}]"
         checked_name(f"{key}.name", disk.name)
         _check_there(f"{key}.node", disk.node, "node", kinds)
+        _check_keys_of_kernels(key, disk, kinds[disk.node])
         for export in disk.exports:
             if not _EXPORT.fullmatch(export):
                 raise StudyError(
@@ -261,6 +291,19 @@ def _check_disks(disks: Sequence[DiskTable], kinds: dict[str, str]) -> None:
         raise StudyError("disk: two have the same file; give each its own")
 
 
+def _check_keys_of_kernels(key: str, disk: DiskTable, kind: str) -> None:
+    """Some keys are of disks of nodes that are kernels, some of the others."""
+    for name, value, wanted in (
+        ("file_system", disk.file_system, True),
+        ("place", disk.place, True),
+        ("exports", disk.exports or None, False),
+        ("file", disk.file, False),
+    ):
+        if value is not None and (kind == "kernel") != wanted:
+            of = "'kernel'" if wanted else "'process' and 'namespace'"
+            raise StudyError(f"{key}.{name}: applies only to nodes of kind {of}, not to {kind!r}")
+
+
 def _check_proxies(wanted: TestbedFile, kinds: dict[str, str]) -> None:
     disks = {disk.name: disk for disk in wanted.disk}
     for at, proxy in enumerate(wanted.proxy):
@@ -278,6 +321,8 @@ def _check_proxies(wanted: TestbedFile, kinds: dict[str, str]) -> None:
                     f"{key}.disks = {name!r}: is on a node of kind {kind!r}, "
                     f"must be on one of kind {own!r} like the proxy"
                 )
+            if disks[name].file_system is not None:
+                raise StudyError(f"{key}.disks = {name!r}: its node attaches it; leave out its file_system")
         twice = [one for at, one in enumerate(proxy.disks) if one in proxy.disks[:at]]
         if twice:
             raise StudyError(f"{key}.disks: {twice[0]!r} is there twice; name each disk once")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _UP = "up.json"
+_REMOVED_S = 3.0
 
 
 class TestbedRunner(msgspec.Struct, frozen=True):
@@ -221,10 +222,17 @@ def up_in(parent: Path) -> list[TestbedFolder]:
 
 
 def wait_until_gone(folder: TestbedFolder, limit_s: float) -> bool:
-    """Whether nobody runs a testbed any more within a time."""
-    end_s = time.monotonic() + limit_s
-    while folder.running() is not None or folder.path.exists():
-        if time.monotonic() > end_s:
+    """Whether a testbed is gone within a time; what is left where its process was killed is removed."""
+    seen_s = time.monotonic()
+    end_s = seen_s + limit_s
+    while folder.path.exists():
+        now_s = time.monotonic()
+        if now_s > end_s:
             return False
+        if folder.running() is not None:
+            seen_s = now_s
+        elif now_s > seen_s + _REMOVED_S:
+            with suppress(Refused):  # it is removed just now
+                folder.clear()
         time.sleep(0.05)
     return True

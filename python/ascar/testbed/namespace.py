@@ -14,19 +14,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.testbed.kernel_parts import LinkShape
 from ascar.testbed.process import ProcessNode, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ascar.testbed.file import LinkTable
 
 _TOOLS = ("unshare", "nsenter", "ip", "tc")
 _ADDRESSES = "10.77"
 _PREFIX = 16
-_PACKET_BYTES = 1500
-_QUEUE_MIN = 1000
 # The hosts of the testbed take the place of those of this machine, in the view of this node alone.
 _OWN = 'echo "$1" >/proc/sys/kernel/hostname; mount --bind "$2" /etc/hosts; shift 2; exec "$@"'
 
@@ -103,7 +101,7 @@ class Switch:
             self._node, "ip", ["link add name bridge type bridge", "link set bridge up", "link set lo up"]
         )
 
-    def connect(self, node: NamespaceNode, number: int, link: LinkTable) -> str:
+    def connect(self, node: NamespaceNode, number: int, link: LinkShape) -> str:
         """Give a node that has booted its device, its address and its link; the name of its port.
 
         Args:
@@ -128,7 +126,7 @@ class Switch:
         )
         _within(node, "ip", own)
         for place, device in ((self._node, port), (node, "eth0")):
-            if link.is_shaped:
+            if link != LinkShape():
                 _within(place, "tc", _shape(device, link))
         return port
 
@@ -157,7 +155,7 @@ def lacks() -> str | None:
     return None
 
 
-def _shape(device: str, link: LinkTable) -> list[str]:
+def _shape(device: str, link: LinkShape) -> list[str]:
     lines: list[str] = []
     parent = "root"
     if link.rate_mbit_per_s is not None:
@@ -169,11 +167,11 @@ def _shape(device: str, link: LinkTable) -> list[str]:
             f"class add dev {device} parent 1: classid 1:1 htb rate {rate} burst {burst} quantum 60000",
         ]
         parent = "parent 1:1"
+    queue = f"pfifo limit {link.queue_packets}"
     if link.delay_ms or link.loss_percent:
-        under_way = (link.rate_mbit_per_s or 10_000) * 1e3 / 8 * link.delay_ms / _PACKET_BYTES
-        limit = _QUEUE_MIN + int(2 * under_way)
         loss = f" loss {link.loss_percent:.6f}%" if link.loss_percent else ""
-        lines.append(f"qdisc add dev {device} {parent} netem delay {link.delay_ms:.6f}ms{loss} limit {limit}")
+        queue = f"netem delay {link.delay_ms:.6f}ms{loss} limit {link.queue_packets}"
+    lines.append(f"qdisc add dev {device} {parent} {queue}")
     return lines
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from ascar.errors import EnvironmentLacks
 from ascar.testbed.namespace import NamespaceNode, Switch, address_of, lacks
 from ascar.testbed.process import ProcessNode
-from ascar.testbed.service import FIRST_PORT
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -19,7 +18,13 @@ if TYPE_CHECKING:
 
 
 class NodeKind(Protocol):
-    """The nodes of one kind in a testbed."""
+    """The nodes of one kind in a testbed.
+
+    Attributes:
+        boots_disks: whether a node that boots starts its disks by itself.
+    """
+
+    boots_disks: bool
 
     def begin(self, stack: ExitStack, limit_s: float) -> None:
         """Start what they share; it ends with the stack.
@@ -54,8 +59,12 @@ class NodeKind(Protocol):
         """The address of a node; None: it has none of its own."""
         ...
 
-    def serves_at(self, disk: DiskTable) -> str:
-        """Where a disk of its nodes listens: unix:PATH or tcp:HOST:PORT."""
+    def serves_at(self, disk: DiskTable) -> str | None:
+        """Where a disk of its nodes listens: unix:PATH or tcp:HOST:PORT; None: it serves its node alone."""
+        ...
+
+    def exports(self, disk: DiskTable) -> tuple[str, ...]:
+        """What a disk of its nodes is called by who connects to it."""
         ...
 
 
@@ -66,6 +75,8 @@ class ProcessKind:
         wanted: the testbed.
         place: its folder.
     """
+
+    boots_disks = False
 
     def __init__(self, wanted: TestbedFile, place: TestbedFolder) -> None:
         self._place = place
@@ -92,9 +103,13 @@ class ProcessKind:
         """See `NodeKind.address`."""
         return None
 
-    def serves_at(self, disk: DiskTable) -> str:
+    def serves_at(self, disk: DiskTable) -> str | None:
         """See `NodeKind.serves_at`."""
         return f"unix:{self.folder(disk.node) / f'{disk.name}.disk.sock'}"
+
+    def exports(self, disk: DiskTable) -> tuple[str, ...]:
+        """See `NodeKind.exports`."""
+        return disk.exported
 
 
 class NamespaceKind:
@@ -105,9 +120,10 @@ class NamespaceKind:
         place: its folder.
     """
 
+    boots_disks = False
+
     def __init__(self, wanted: TestbedFile, place: TestbedFolder) -> None:
         self._wanted, self._place = wanted, place
-        self._numbers = {node.name: at for at, node in enumerate(wanted.node, 1)}
         self._nodes: dict[str, NamespaceNode] = {}
         self._ports: dict[str, str] = {}
         self._hosts = place.path / "hosts.txt"
@@ -118,7 +134,7 @@ class NamespaceKind:
         missing = lacks()
         if missing is not None:
             raise EnvironmentLacks(missing)
-        names = [f"{self.address(name)} {name}" for name in self._numbers]
+        names = [f"{self.address(node.name)} {node.name}" for node in self._wanted.node]
         self._hosts.write_text("\n".join(["127.0.0.1 localhost", *names, ""]), "utf-8")
         stack.callback(self._switch.close)
         self._switch.boot(limit_s)
@@ -131,7 +147,7 @@ class NamespaceKind:
 
     def join(self, name: str) -> None:
         """See `NodeKind.join`."""
-        number = self._numbers[name]
+        number = self._wanted.number_of(name)
         self._ports[name] = self._switch.connect(
             self._nodes[name], number, self._wanted.node[number - 1].link
         )
@@ -147,30 +163,27 @@ class NamespaceKind:
 
     def address(self, name: str) -> str | None:
         """See `NodeKind.address`."""
-        return address_of(self._numbers[name])
+        return address_of(self._wanted.number_of(name))
 
-    def serves_at(self, disk: DiskTable) -> str:
+    def serves_at(self, disk: DiskTable) -> str | None:
         """See `NodeKind.serves_at`."""
-        return f"tcp:{self.address(disk.node)}:{port_of(disk, self._wanted)}"
+        return f"tcp:{self.address(disk.node)}:{self._wanted.port_of(disk)}"
 
-
-def port_of(disk: DiskTable, wanted: TestbedFile) -> int:
-    """The port of a disk, by its place among those of its node."""
-    return FIRST_PORT + [one.name for one in wanted.disk if one.node == disk.node].index(disk.name)
+    def exports(self, disk: DiskTable) -> tuple[str, ...]:
+        """See `NodeKind.exports`."""
+        return disk.exported
 
 
 def kind_of(kind: str, wanted: TestbedFile, place: TestbedFolder) -> NodeKind:
-    """The nodes of one kind in a testbed.
-
-    Raises:
-        EnvironmentLacks: there is no such kind here.
-    """
+    """The nodes of one kind in a testbed."""
     match kind:
         case "process":
             return ProcessKind(wanted, place)
         case "namespace":
             return NamespaceKind(wanted, place)
+        case "kernel":
+            from ascar.testbed.kernel_kind import KernelKind
+
+            return KernelKind(wanted, place)
         case _:
-            raise EnvironmentLacks(
-                f"node.kind = {kind!r}: this ascar has no such nodes; must be 'process' or 'namespace'"
-            )
+            raise AssertionError(kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     from ascar.testbed.folder import TestbedFolder
     from ascar.testbed.machine import TestbedMachine
 
-BOOT_S = 60.0
+BOOT_S = 120.0
 """How long a node may take to boot."""
-_BOOTS_MAX = 4
 
 
 class RunningTestbed:
@@ -172,17 +170,7 @@ class RunningTestbed:
 
     def disks(self) -> tuple[TestbedDisk, ...]:
         """How the disks stand."""
-        return tuple(
-            TestbedDisk(
-                name=disk.name,
-                node=disk.node,
-                **self._standing("disk", disk.name),
-                address=self._address(disk),
-                exports=disk.exported,
-                uris=tuple(_uri(self._address(disk), export) for export in disk.exported),
-            )
-            for disk in self._wanted.disk
-        )
+        return tuple(map(self._disk_standing, self._wanted.disk))
 
     def proxies(self) -> tuple[TestbedProxy, ...]:
         """How the proxies stand."""
@@ -198,11 +186,15 @@ class RunningTestbed:
         )
 
     def _standing(self, kind: str, name: str) -> dict[str, Any]:
+        """Of a disk that its node starts by itself: how the node stands."""
+        if kind == "disk" and name not in self._disks:
+            kind, name = "node", next(disk.node for disk in self._wanted.disk if disk.name == name)
         alive, since_s = self._since_s[f"{kind} {name}"]
         return {"alive": alive, "since": datetime.fromtimestamp(since_s, UTC).isoformat(timespec="seconds")}
 
     def _served_on(self, node: str) -> list[Served]:
-        disks = [self._disks[disk.name] for disk in self._wanted.disk if disk.node == node]
+        on_it = (disk.name for disk in self._wanted.disk if disk.node == node)
+        disks = [self._disks[name] for name in on_it if name in self._disks]
         return disks + [self._proxies[proxy.node] for proxy in self._wanted.proxy if proxy.node == node]
 
     def _remover(self, stack: ExitStack) -> None:
@@ -236,33 +228,57 @@ class RunningTestbed:
             self._tell(f"node {name} boots")
             self._machines[name].boot(BOOT_S)
 
-        with ThreadPoolExecutor(min(_BOOTS_MAX, (os.cpu_count() or 1) + 1)) as pool:
+        # All at once: one may wait for another, as a client that mounts what a server exports.
+        with ThreadPoolExecutor(len(self._machines)) as pool:
             list(pool.map(boot, self._machines))
         for name, kind in self._kinds.items():
             kind.join(name)
         for disk in self._wanted.disk:
-            self._disks[disk.name] = self._disk(disk)
+            if not self._kinds[disk.node].boots_disks:
+                self._disks[disk.name] = self._disk(disk)
         for proxy in self._wanted.proxy:
             self._proxies[proxy.node] = self._proxy(proxy)
 
-    def _address(self, disk: DiskTable) -> str:
-        return self._kinds[disk.node].serves_at(disk)
+    def _disk_standing(self, disk: DiskTable) -> TestbedDisk:
+        kind = self._kinds[disk.node]
+        address = kind.serves_at(disk)
+        exports = () if address is None else kind.exports(disk)
+        return TestbedDisk(
+            name=disk.name,
+            node=disk.node,
+            **self._standing("disk", disk.name),
+            address=address,
+            exports=exports,
+            uris=tuple(_uri(address or "", export) for export in exports),
+        )
+
+    def _log(self, node: str, name: str) -> Path:
+        folder = self._folder.path / node
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder / name
 
     def _disk(self, disk: DiskTable) -> Served:
-        machine = self._machines[disk.node]
-        words = disk_words(machine.ascard, disk, self._address(disk))
-        log = self.folder_of(disk.node) / f"{disk.name}.disk.log"
-        return Served(f"disk {disk.name}", machine, log, words, disk_serves)
+        machine, address = self._machines[disk.node], self._kinds[disk.node].serves_at(disk)
+        assert address is not None, "it is started because it serves"
+        words = disk_words(machine.ascard, disk, address)
+        return Served(
+            f"disk {disk.name}", machine, self._log(disk.node, f"{disk.name}.disk.log"), words, disk_serves
+        )
 
     def _proxy(self, proxy: ProxyTable) -> Served:
         machine, folder = self._machines[proxy.node], self.folder_of(proxy.node)
-        servers = {disk.name: self._address(disk) for disk in self._wanted.disk if disk.name in proxy.disks}
-        config = folder / "proxy.toml"
-        machine.put(proxy_text(proxy, servers, folder).encode(), str(config))
-        machine.put(f'url = "unix://{control_of(folder)}"\n'.encode(), str(folder / "connection.toml"))
+        servers = {disk.name: self._kinds[disk.node].serves_at(disk) or "" for disk in self._wanted.disk}
+        servers = {name: servers[name] for name in proxy.disks}
         sockets = [control_of(folder), *(folder / f"{disk}.sock" for disk in servers)]
-        words = [machine.ascard, "proxy", "--config", str(config)]
-        return Served(f"proxy of {proxy.node}", machine, folder / "proxy.log", words, proxy_serves(sockets))
+        files = {
+            folder / "proxy.toml": proxy_text(proxy, servers, folder),
+            folder / "connection.toml": f'url = "unix://{control_of(folder)}"\n',
+        }
+        words = [machine.ascard, "proxy", "--config", str(folder / "proxy.toml")]
+        log = self._log(proxy.node, "proxy.log")
+        served = Served(f"proxy of {proxy.node}", machine, log, words, proxy_serves(sockets))
+        served.files = files
+        return served
 
 
 def _uri(address: str, export: str) -> str:

@@ -11,14 +11,12 @@ from ascar.program.node_binary import find_ascard
 from ascar.toml import toml_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ascar.testbed.file import DiskTable, ProxyTable
     from ascar.testbed.machine import TestbedMachine
 
-FIRST_PORT = 10_809
-"""The port of a node's first disk, which is NBD's own."""
 _READY_S = 60.0
 _END_S = 20.0
 _LOOK_S = 0.02
@@ -33,6 +31,9 @@ class Served:
         log: the file of what it says.
         words: the program and its arguments.
         is_ready: whether it serves; asked again until it does.
+
+    Attributes:
+        files: files that it reads, which the node gets each time before it is started.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Served:
         is_ready: Callable[[Served], bool],
     ) -> None:
         self.name, self.machine, self._log = name, machine, log
+        self.files: Mapping[Path, str] = {}
         self._words, self._is_ready = list(words), is_ready
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = 0
@@ -67,6 +69,8 @@ class Served:
             WorkError: it ends, or does not serve in time; in its last words.
         """
         self._release()
+        for path, text in self.files.items():
+            self.machine.put(text.encode(), str(path))
         with self._log.open("ab") as log:
             self._begun = log.tell()
             self._process = self.machine.open(self._words, log)
