@@ -3,9 +3,10 @@
     python -m benchmarks.controllers --on simulator,testbed --budget 20min
 
 Clients write at random to one disk, each in a part of its own. In the simulator that is a scenario; on the
-testbed the same disk is `ascard disk`, each client is fio's NBD engine, and one `ascard proxy` holds their
-streams to a window, or to the rules that `ascar sharp deploy` has put in force. Rules are searched in the
-simulator alone. On the testbed all take turns, in an order that is drawn, until each had `TURNS` runs.
+testbed (`ascar.testbed`) the same disk is `ascard disk`, each client is fio's NBD engine, and one `ascard
+proxy` holds their streams to a window, or to the rules that `ascar sharp deploy` has put in force. Rules are
+searched in the simulator alone. On the testbed all take turns, in an order that is drawn, until each had
+`TURNS` runs.
 
 The table: throughput with its 95% interval, its gain over no control, the 99th percentile of a request's
 latency, and Jain's index of the clients. Requests of a closed loop are no arrivals: who waits asks for
@@ -20,21 +21,21 @@ import random
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ascar.program.node_binary import find_ascard
 from ascar.sharp import objective_of
 from ascar.simulation import parse_scenario, run_many, seeded, with_rule_text, with_settings
+from ascar.testbed.file import testbed_of
+from ascar.testbed.folder import TestbedFolder
+from ascar.testbed.running import RunningTestbed
 
 from . import sharp_rows as rows
 from .harness import Benchmark, Piece, build, crate_sources, mean, number, percent, ratio, table
-from .proxy_overhead import running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
 
 CLIENTS, DEPTH, PART_MIB = 4, 32, 1536
 SECONDS, RAMP_S = 8, 2
@@ -90,23 +91,23 @@ class Simulated:
 
 
 class Testbed:
-    """`ascard disk`, `ascard proxy`, and clients of fio."""
+    """A testbed of one disk, and one node whose clients of fio reach it through a proxy."""
 
     turns = TURNS
 
     def run(self, control: str, rules: str, turn: int) -> dict[str, Any]:
-        """Start all of them, run the load, end all of them."""
+        """Start all of it, run the load, end all of it."""
         del turn
-        with tempfile.TemporaryDirectory(prefix="ascar-") as name, ExitStack() as stack:
+        with tempfile.TemporaryDirectory(prefix="ascar-") as name:
             folder = Path(name)
-            stack.enter_context(self._disk(folder))
-            stack.enter_context(self._proxy(folder, control))
-            if control == RULES:
-                self._deploy(folder, rules)
-            clients = [
-                subprocess.Popen(self._load(at), cwd=folder, stdout=subprocess.PIPE) for at in range(CLIENTS)
-            ]
-            said = [client.communicate()[0].decode() for client in clients]
+            (folder / "disk.toml").write_text(SCENARIO, "utf-8")
+            wanted = testbed_of(self._wanted(control), folder)
+            with TestbedFolder(folder / "up") as place, RunningTestbed(wanted, place) as testbed:
+                if control == RULES:
+                    self._deploy(folder, rules, testbed.proxies()[0].connection)
+                node = testbed.machine("clients")
+                clients = [node.open(self._load(at), sys.stderr.buffer) for at in range(CLIENTS)]
+                said = [client.communicate()[0].decode() for client in clients]
         if any(client.returncode for client in clients):
             raise RuntimeError("fio failed")
         reports = [json.loads(one[one.index("{") :])["jobs"][0]["write"] for one in said]
@@ -115,29 +116,19 @@ class Testbed:
             "p99_ms": max(one["clat_ns"]["percentile"]["99.000000"] for one in reports) / 1e6,
         }
 
-    @contextmanager
-    def _disk(self, folder: Path) -> Generator[None]:
-        (folder / "disk.toml").write_text(SCENARIO, "utf-8")
+    def _wanted(self, control: str) -> dict[str, Any]:
         size = f"{CLIENTS * PART_MIB}MiB"
-        words = ("--scenario", folder / "disk.toml", "--size", size, "--socket", folder / "disk.sock")
-        with running([find_ascard(), "disk", *words], folder / "disk.sock"):
-            yield
+        window = {"window": int(control.removeprefix("window "))} if control.startswith("window") else {}
+        return {
+            "testbed": {"name": "writers"},
+            "node": [{"name": "server"}, {"name": "clients"}],
+            "disk": [{"name": "disk", "node": "server", "scenario": "disk.toml", "size": size}],
+            "proxy": [{"node": "clients", "disks": ["disk"], "workload": "writers", **window}],
+        }
 
-    @contextmanager
-    def _proxy(self, folder: Path, control: str) -> Generator[None]:
-        window = f"window = {control.removeprefix('window ')}\n" if control.startswith("window") else ""
-        (folder / "proxy.toml").write_text(
-            f'controller = "a"\nworkload = "writers"\ncontrol = "control.sock"\n{window}'
-            '[[route]]\nlisten = "unix:clients.sock"\nserver = "unix:disk.sock"\n'
-        )
-        (folder / "connection.toml").write_text(f'url = "unix://{folder}/control.sock"\n')
-        config = ("--config", folder / "proxy.toml")
-        with running([find_ascard(), "proxy", *config], folder / "clients.sock"):
-            yield
-
-    def _deploy(self, folder: Path, rules: str) -> None:
+    def _deploy(self, folder: Path, rules: str, connection: str) -> None:
         (folder / "rules.txt").write_text(rules)
-        words = ("deploy", "rules.txt", "--floor", "0%", "--quiet", "--connection", "connection.toml")
+        words = ("deploy", "rules.txt", "--floor", "0%", "--quiet", "--connection", connection)
         own = {**os.environ, "ASCAR_RUNTIME_DIR": str(folder / "run")}
         done = subprocess.run(
             [sys.executable, "-m", "ascar", "sharp", *words],
@@ -148,7 +139,7 @@ class Testbed:
 
     def _load(self, client: int) -> list[str]:
         return [
-            "fio", "--name=load", "--ioengine=nbd", "--uri=nbd+unix:///?socket=clients.sock",
+            "fio", "--name=load", "--ioengine=nbd", "--uri=nbd+unix:///disk?socket=disk.sock",
             "--rw=randwrite", "--bs=1M", f"--iodepth={DEPTH}", f"--offset={client * PART_MIB}M",
             f"--size={PART_MIB}M", "--time_based", f"--runtime={SECONDS}", f"--ramp_time={RAMP_S}",
             "--randrepeat=0", "--norandommap", "--output-format=json",

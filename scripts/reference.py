@@ -40,6 +40,8 @@ from ascar.study import (
     StudySection,
     VerifySection,
 )
+from ascar.testbed import file as testbed_file
+from ascar.testbed import kernel_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,6 +152,29 @@ def study_page() -> str:
     ):
         parts.append(f"### {name} of the online loop\n")
         parts.append(_keys(section, without=("proof", "pace")))
+    return NOTE + "\n".join(parts)
+
+
+def testbed_page() -> str:
+    """Every key of a testbed file."""
+    parts = [
+        "# The testbed file\n",
+        "TOML; `ascar testbed up` reads it. Unknown keys are refused, and each mistake is one line that "
+        "names the key. Relative paths start at the folder of the file. [How](../howto/testbed.md).\n",
+        "`version` is that of the format: 1.\n",
+    ]
+    for name, section, inner in (
+        ("[testbed]", testbed_file.TestbedSection, ()),
+        ("[[node]]", testbed_file.NodeTable, ("link", "nfs", "mounts", "attach")),
+        ("[node.link]", kernel_parts.LinkShape, ()),
+        ("[node.nfs]", kernel_parts.NfsServer, ("exports",)),
+        ("[[node.nfs.exports]]", kernel_parts.NfsExport, ()),
+        ("[[node.mounts]]", kernel_parts.NfsMount, ()),
+        ("[[node.attach]]", kernel_parts.RemoteDisk, ()),
+        ("[[disk]]", testbed_file.DiskTable, ()),
+        ("[[proxy]]", testbed_file.ProxyTable, ()),
+    ):
+        parts += [f"## {name}\n", _keys(section, without=inner)]
     return NOTE + "\n".join(parts)
 
 
@@ -313,6 +338,7 @@ def pages() -> dict[Path, str]:
         DIRECTORY / "commands.md": commands_page(),
         DIRECTORY / "study-file.md": study_page(),
         DIRECTORY / "scenario-file.md": NOTE + scenario_page.page(_table),
+        DIRECTORY / "testbed-file.md": testbed_page(),
         DIRECTORY / "spaces.md": spaces_page(),
         DIRECTORY / "errors.md": errors_page(),
         DIRECTORY / "python.md": NOTE + python_page.page(),

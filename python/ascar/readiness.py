@@ -49,6 +49,7 @@ def _general() -> tuple[Need, ...]:
         program_need("strace", "record a workload (ascar workload record)", ("strace", "strace")),
         _energy(),
         _proxy(),
+        program_need("tc", "give nodes of a testbed networks (ascar testbed)", ("iproute2", "iproute-tc")),
     )
 
 

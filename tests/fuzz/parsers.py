@@ -442,3 +442,13 @@ def lustre_output(content: bytes) -> None:
         assert all(math.isfinite(one) for job in lctl.jobs().values() for one in job.values())
     else:
         Layout.told(rest.decode("utf-8", "replace"))
+
+
+@parser("node-frames", "ascar.testbed.frames", also=ValueError)
+def node_frames(content: bytes) -> None:
+    """What a node that is a kernel says on its line, in pieces: the same frames as at once."""
+    from ascar.testbed.frames import FrameReader
+
+    reader = FrameReader()
+    pieces = [frame for at in range(0, len(content), 7) for frame in reader.feed(content[at : at + 7])]
+    assert pieces == FrameReader().feed(content)

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ascar.errors import EnvironmentLacks, WorkError
+from ascar.testbed import user_mode
 from ascar.testing import Guest
-from ascar.testing import guest as guest_module
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """
@@ -25,7 +25,7 @@ import time
 from ascar.testing import Guest
 with Guest() as guest:
     guest.start("sleep 1000")
-    print(guest._process.pid, flush=True)
+    print(guest._kernel.process.pid, flush=True)
     time.sleep(1000)
 """
 VECTORS = """
@@ -88,10 +88,10 @@ def see_it_end(environment: dict[str, str], *, is_stopped: bool) -> None:
 
 def test_a_guest_that_has_ended_by_itself_leaves_nothing() -> None:
     with Guest() as guest:
-        group = guest._process.pid
+        group = guest._kernel.process.pid
         with suppress(WorkError):  # it may have ended before it is heard
             guest.start("echo o > /proc/sysrq-trigger")
-        guest._process.wait(60)
+        guest._kernel.process.wait(60)
     wait_until_gone(group)
 
 
@@ -101,7 +101,7 @@ def test_it_runs_with_registers_that_its_kernel_does_not_know(
 ) -> None:
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
-    monkeypatch.setattr(guest_module, "_has_unknown_registers", lambda: True)
+    monkeypatch.setattr(user_mode, "_has_unknown_registers", lambda: True)
     program = tmp_path / "vectors.py"
     program.write_text(VECTORS, "utf-8")
     with Guest(visible=[tmp_path, ROOT]) as guest:
@@ -113,7 +113,7 @@ def test_it_runs_with_registers_that_its_kernel_does_not_know(
 
 def test_what_it_needs_on_such_a_processor_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
-    monkeypatch.setattr(guest_module, "_has_unknown_registers", lambda: True)
+    monkeypatch.setattr(user_mode, "_has_unknown_registers", lambda: True)
     monkeypatch.setattr(shutil, "which", lambda name, **how: None if name == "cc" else found(name, **how))
     assert "needs the Debian package gcc" in str(Guest.missing())
     with pytest.raises(EnvironmentLacks, match="AMX"), Guest():

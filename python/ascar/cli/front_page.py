@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, str] = {
     "lab": "Try optimizers out where the truth is known.",
     "sharp": "Make congestion rules, and put them in force.",
     "sim": "Simulate a storage cluster.",
+    "testbed": "Start servers, disks and clients on this machine.",
     "schema": "Print the JSON Schema of what a command prints with --json.",
     "workload": "Record a workload, and write a short one that stands for it.",
 }

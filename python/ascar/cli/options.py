@@ -856,6 +856,12 @@ NoiseSd = Annotated[str, _NOISE_SD]
 _DELAY = _option("--delay", None, "N", "Delay the effect of a change by this many ticks.")
 Delay = Annotated[int, _DELAY]
 
+# Testbeds.
+_TESTBED = _option(
+    "--testbed", None, "TESTBED", "Choose a testbed by its name or file; default: the only one that is up."
+)
+OfTestbed = Annotated[str | None, _TESTBED]
+
 # Traces of loads.
 _FORM = _option(
     "--form",
@@ -924,3 +930,11 @@ LibraryWorkload = Annotated[
         help="A scenario (a .toml file, or a preset's name), a trace, or lib:NAME, one of the library.",
     ),
 ]
+TestbedFilePath = Annotated[
+    Path, typer.Argument(metavar="FILE.toml", help="A testbed file: nodes, disks, proxies and links.")
+]
+OneTestbed = Annotated[
+    str | None,
+    typer.Argument(metavar="[TESTBED]", help="A testbed's name or file; default: the only one that is up."),
+]
+NodeOfTestbed = Annotated[str, typer.Argument(metavar="NODE", help="The name of a node of the testbed.")]

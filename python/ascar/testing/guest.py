@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from ascar.errors import EnvironmentLacks, WorkError
+from ascar.errors import EnvironmentLacks
+from ascar.testbed import user_mode
+from ascar.testbed.user_mode import UserModeKernel, below_own, init_text
 
 if TYPE_CHECKING:
     import random
@@ -24,54 +21,19 @@ if TYPE_CHECKING:
 
     from ascar.testing.disk_server import DiskServer
 
-_KERNEL = "linux.uml"
-_MODULES = Path("/usr/lib/uml/modules")
 _BLOCK_DEVICE = 2
-_REGISTERS = Path(__file__).with_name("guest_registers.c")
-# A signal's frame with the registers that the kernel of Debian 12 knows is of 3,632 bytes (`AT_MINSIGSTKSZ`).
-_FRAME_BYTES_MAX, _AT_MINSIGSTKSZ = 3700, 51
-_OWN = ("/run", "/tmp", "/mnt", "/var/tmp")  # noqa: S108 - of the guest
-_LOOK_S = 0.02
 _BOOT_S = 300.0
 _READY = "## the guest is ready"
 _DONE = re.compile(r"## command (\d+) ended with (\d+)\n")
 
-# All of it is read before /tmp is covered. A line of its input is a number and a command.
-_INIT = """#!/bin/sh
-main() {{
-    export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-    mount -t proc proc /proc
-    mount -t sysfs sysfs /sys
-    mkdir -p /dev/pts /dev/shm
-    mount -t devpts devpts /dev/pts
-    mount -t tmpfs tmpfs /dev/shm
-    for place in {visible}; do mkdir -p "/dev/shm$place"; mount --bind "$place" "/dev/shm$place"; done
-    for place in /run /tmp /mnt /var/tmp; do mount -t tmpfs tmpfs $place; done
-    for place in {visible}; do mkdir -p "$place"; mount --move "/dev/shm$place" "$place"; done
-    mount -t cgroup2 cgroup2 /sys/fs/cgroup
-    stty -echo -onlcr
-    ip link set lo up
-    mkdir -p /run/modules/lib
-    ln -s {modules} /run/modules/lib/modules
+# A line of its input is a number and a command.
+_COMMANDS = f"""stty -echo -onlcr
     modprobe -a -d /run/modules virtio_blk loop
-    {environment}
-    echo "{ready}"
+    echo "{_READY}"
     while read -r number line; do
         command eval "$line"
         echo "## command $number ended with $?"
-    done
-}}
-main
-"""
-
-# The end of the pipe is the end of whoever holds it, also by SIGKILL: then the group, which is the kernel and
-# all its processes, is killed. The one that waits is not the kernel's child: it would not know what that is.
-_SUPERVISED = """
-pipe=$1
-shift
-( ( read -r nothing < "/proc/self/fd/$pipe"; kill -KILL 0 ) & )
-exec "$@"
-"""
+    done"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,36 +77,24 @@ class Guest:
         visible: Sequence[Path] = (),
     ) -> None:
         self._disks = disks
-        self._visible = [
-            place for place in map(Path.resolve, visible) if any(place.is_relative_to(own) for own in _OWN)
-        ]
+        self._visible = below_own(visible)
         self._environment = dict(environment or {})
         self._memory_mib = memory_mib
         self._number = 0
-        self._life: int | None = None
 
     @staticmethod
     def missing() -> str | None:
         """What has to be installed before guests can run; None where nothing has."""
-        lacks = [
-            name
-            for name in (_KERNEL, "setarch", "modprobe", "ip")
-            if shutil.which(name, path=_path()) is None
-        ]
-        if not lacks and _MODULES.is_dir():
-            if not _has_unknown_registers() or shutil.which("cc") is not None:
-                return None
-            return "user-mode Linux on a processor with AMX needs the Debian package gcc; install it"
-        return "user-mode Linux needs the Debian packages user-mode-linux, kmod and iproute2; install them"
+        return user_mode.missing()
 
     def __enter__(self) -> Self:
         missing = self.missing()
         if missing is not None:
             raise EnvironmentLacks(missing)
         self._folder = Path(tempfile.mkdtemp(prefix="ascar-guest-"))
-        self._log = self._folder / "console"
+        self._kernel = UserModeKernel(self._folder, self._memory_mib)
         try:
-            self._process = self._begin()
+            self._begin()
         except BaseException:
             shutil.rmtree(self._folder)
             raise
@@ -158,13 +108,13 @@ class Guest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._kill()
+        self._kernel.kill()
         shutil.rmtree(self._folder)
 
     @property
     def console(self) -> str:
         """Everything that the console has shown."""
-        return self._log.read_text("utf-8", "replace")
+        return self._kernel.console
 
     def run(self, command: str, limit_s: float = 60.0) -> GuestCommand:
         """Run a line of shell and wait for its end.
@@ -201,107 +151,24 @@ class Guest:
         Raises:
             WorkError: it does not hold in time, or the guest has ended.
         """
-        end_s = time.monotonic() + limit_s
-        while not condition():
-            ended = self._process.poll() is not None
-            if ended or time.monotonic() > end_s:
-                why = "the guest ended" if ended else f"not within {limit_s:g} s"
-                raise WorkError(
-                    f"guest: waits until {what}: {why}; its console ends with {self.console[-1000:]!r}"
-                )
-            time.sleep(_LOOK_S)
+        self._kernel.wait(condition, what, limit_s)
 
     def cut(self, rng: random.Random) -> int:
         """Cut the power of the guest and its disks; return the number of blocks that lost a write."""
-        self._kill()
+        self._kernel.kill()
         return sum(server.disk.cut(rng) for server in self._disks)
 
-    def _begin(self) -> subprocess.Popen[bytes]:
-        init = self._folder / "init"
-        init.write_text(
-            _INIT.format(
-                modules=_MODULES,
-                visible=shlex.join(map(str, self._visible)),
-                ready=_READY,
-                environment="\n    ".join(
-                    f"export {name}={shlex.quote(value)}" for name, value in self._environment.items()
-                ),
-            )
-        )
-        init.chmod(0o700)
-        words = [
-            # Where the kernel lies decides how much of the memory is left: the same at each boot.
-            *(
-                "setarch",
-                "--addr-no-randomize",
-                *self._preloaded(),
-                _KERNEL,
-                f"mem={self._memory_mib}M",
-                "umid=guest",
-                f"uml_dir={self._folder}/",
-            ),
-            *("rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"),
-            *("con=null", "con0=fd:0,fd:1", "quiet"),
-            *(f"virtio_uml.device={server.path}:{_BLOCK_DEVICE}" for server in self._disks),
-        ]
-        pipe, self._life = os.pipe()
-        supervised = ["sh", "-c", _SUPERVISED, "sh", str(pipe), *words]
-        try:
-            with self._log.open("wb") as log:
-                # A group of its own: each process of the guest is one of the host's.
-                return subprocess.Popen(
-                    supervised,
-                    stdin=subprocess.PIPE,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    cwd="/",
-                    pass_fds=(pipe,),
-                )
-        finally:
-            os.close(pipe)
-
-    def _preloaded(self) -> list[str]:
-        """What starts the kernel with all registers of the processor, where it does not know them all."""
-        if not _has_unknown_registers():
-            return []
-        library = self._folder / "registers.so"
-        done = subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O1", "-o", library, _REGISTERS, "-ldl"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode != 0:
-            raise WorkError(f"guest: cc does not compile {_REGISTERS.name}: {done.stderr.strip()[-300:]}")
-        return ["env", f"LD_PRELOAD={library}"]
+    def _begin(self) -> None:
+        variables = [f"export {name}={shlex.quote(value)}" for name, value in self._environment.items()]
+        disks = [f"virtio_uml.device={server.path}:{_BLOCK_DEVICE}" for server in self._disks]
+        self._kernel.begin(init_text([*variables, _COMMANDS], self._visible), disks)
 
     def _send(self, command: str) -> int:
         if "\n" in command:
             raise ValueError("a command of a guest is one line")
         self._number += 1
-        assert self._process.stdin is not None, "it is a pipe"
-        self._process.stdin.write(f"{self._number} {command}\n".encode())
-        self._process.stdin.flush()
+        stdin = self._kernel.process.stdin
+        assert stdin is not None, "it is a pipe"
+        stdin.write(f"{self._number} {command}\n".encode())
+        stdin.flush()
         return self._number
-
-    def _kill(self) -> None:
-        if self._life is not None:
-            # There is a group as long as somebody waits for our end, also where the kernel has ended.
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            os.close(self._life)
-            self._life = None
-        assert self._process.stdin is not None, "it is a pipe"
-        self._process.stdin.close()
-
-
-def _has_unknown_registers() -> bool:
-    read = ctypes.CDLL(None).getauxval
-    read.argtypes, read.restype = [ctypes.c_ulong], ctypes.c_ulong
-    return int(read(_AT_MINSIGSTKSZ)) > _FRAME_BYTES_MAX
-
-
-def _path() -> str:
-    return f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"

@@ -1,0 +1,287 @@
+"""A testbed that is up: its nodes, and what serves on them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from ascar.errors import StudyError
+from ascar.results.testbed import TestbedDisk, TestbedNode, TestbedProxy
+from ascar.testbed import inside
+from ascar.testbed.node_kinds import kind_of
+from ascar.testbed.service import (
+    Served,
+    check_disks,
+    control_of,
+    disk_serves,
+    disk_words,
+    proxy_serves,
+    proxy_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
+
+    from ascar.testbed.file import DiskTable, ProxyTable, TestbedFile
+    from ascar.testbed.folder import TestbedFolder
+    from ascar.testbed.machine import TestbedMachine
+
+BOOT_S = 120.0
+"""How long a node may take to boot."""
+
+
+class RunningTestbed:
+    """A testbed that is up while the context lasts; whatever ends the process that entered it ends all of it.
+
+    Args:
+        wanted: what is to be up.
+        folder: where; it must have been entered.
+        tell: hears in a few words what is done now.
+
+    Raises:
+        StudyError: a disk's scenario, size or file is refused.
+        EnvironmentLacks: what a kind of nodes needs is not there.
+        WorkError: a node does not boot, or a disk or proxy does not serve.
+    """
+
+    def __init__(
+        self, wanted: TestbedFile, folder: TestbedFolder, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._wanted, self._folder, self._tell = wanted, folder, tell
+        kinds = {
+            kind: kind_of(kind, wanted, folder) for kind in dict.fromkeys(one.kind for one in wanted.node)
+        }
+        self._kinds = {node.name: kinds[node.kind] for node in wanted.node}
+        self._machines: dict[str, TestbedMachine] = {}
+        self._disks: dict[str, Served] = {}
+        self._proxies: dict[str, Served] = {}
+        self._since_s: dict[str, tuple[bool, float]] = {}
+        self._changing = threading.RLock()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        check_disks(self._wanted.disk)
+        with ExitStack() as stack:
+            self._remover(stack)
+            for kind in dict.fromkeys(self._kinds.values()):
+                kind.begin(stack, BOOT_S)
+            self._boot_all(stack)
+            for kind, served in (("disk", self._disks), ("proxy", self._proxies)):
+                for name, one in served.items():
+                    self._tell(f"{kind} {name} starts")
+                    stack.callback(one.end)
+                    one.start()
+            self._stack = stack.pop_all()
+        self.look()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changing:
+            self._stack.close()
+
+    def machine(self, name: str) -> TestbedMachine:
+        """A node.
+
+        Raises:
+            StudyError: there is none of this name.
+        """
+        if name not in self._machines:
+            raise StudyError(f"NODE = {name!r:.80}: must be one of {', '.join(self._machines)}")
+        return self._machines[name]
+
+    def folder_of(self, node: str) -> Path:
+        """The folder in which programs of a node begin, as the node sees it."""
+        return self._kinds[node].folder(node)
+
+    def cut(self, name: str) -> None:
+        """Cut the power of a node: all that runs there is killed.
+
+        Raises:
+            StudyError: there is none of this name.
+        """
+        machine = self.machine(name)
+        with self._changing:
+            self._kinds[name].part(name)
+            machine.cut()
+            for served in self._served_on(name):
+                served.gone()
+            self.look()
+
+    def boot(self, name: str, limit_s: float = BOOT_S) -> None:
+        """Boot a node that is off, with its disks and its proxy; one that is on stays as it is.
+
+        Raises:
+            StudyError: there is none of this name.
+            EnvironmentLacks: what it needs is not there any more.
+            WorkError: it does not boot, or a disk or proxy does not serve.
+        """
+        machine = self.machine(name)
+        with self._changing:
+            if not machine.alive:
+                for served in self._served_on(name):
+                    served.gone()
+                machine.boot(limit_s)
+                self._kinds[name].join(name)
+            for served in self._served_on(name):
+                if not served.alive:
+                    served.start()
+            self.look()
+
+    def look(self) -> None:
+        """Note what has ended since the last look; of a node that ended by itself nothing is left running."""
+        with self._changing:
+            for name, machine in self._machines.items():
+                if not machine.alive and self._since_s.get(f"node {name}", (False,))[0]:
+                    machine.cut()
+                    for served in self._served_on(name):
+                        served.gone()
+            self._note()
+
+    def _note(self) -> None:
+        now_s = time.time()
+        for kind, all_of_kind in (("node", self._machines), ("disk", self._disks), ("proxy", self._proxies)):
+            for name, one in all_of_kind.items():
+                before = self._since_s.get(f"{kind} {name}")
+                if before is None or before[0] != one.alive:
+                    self._since_s[f"{kind} {name}"] = one.alive, now_s
+
+    def nodes(self) -> tuple[TestbedNode, ...]:
+        """How the nodes stand."""
+        return tuple(
+            TestbedNode(
+                name=node.name,
+                kind=node.kind,
+                **self._standing("node", node.name),
+                address=self._kinds[node.name].address(node.name),
+                folder=str(self.folder_of(node.name)),
+            )
+            for node in self._wanted.node
+        )
+
+    def disks(self) -> tuple[TestbedDisk, ...]:
+        """How the disks stand."""
+        return tuple(map(self._disk_standing, self._wanted.disk))
+
+    def proxies(self) -> tuple[TestbedProxy, ...]:
+        """How the proxies stand."""
+        return tuple(
+            TestbedProxy(
+                node=proxy.node,
+                **self._standing("proxy", proxy.node),
+                sockets={disk: str(self.folder_of(proxy.node) / f"{disk}.sock") for disk in proxy.disks},
+                control=str(control_of(self.folder_of(proxy.node))),
+                connection=str(self.folder_of(proxy.node) / "connection.toml"),
+            )
+            for proxy in self._wanted.proxy
+        )
+
+    def _standing(self, kind: str, name: str) -> dict[str, Any]:
+        """Of a disk that its node starts by itself: how the node stands."""
+        if kind == "disk" and name not in self._disks:
+            kind, name = "node", next(disk.node for disk in self._wanted.disk if disk.name == name)
+        alive, since_s = self._since_s[f"{kind} {name}"]
+        return {"alive": alive, "since": datetime.fromtimestamp(since_s, UTC).isoformat(timespec="seconds")}
+
+    def _served_on(self, node: str) -> list[Served]:
+        on_it = (disk.name for disk in self._wanted.disk if disk.node == node)
+        disks = [self._disks[name] for name in on_it if name in self._disks]
+        return disks + [self._proxies[proxy.node] for proxy in self._wanted.proxy if proxy.node == node]
+
+    def _remover(self, stack: ExitStack) -> None:
+        """The process that removes what is left where this one is killed."""
+        path, mark = str(self._folder.path), self._folder.mark
+        words = [sys.executable, "-I", "-S", inside.__file__, "remove", path, mark]
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+
+        def end() -> None:
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.write(b"\n")
+                process.stdin.close()
+            process.wait()
+
+        stack.callback(end)
+
+    def _boot_all(self, stack: ExitStack) -> None:
+        for node in self._wanted.node:
+            self._machines[node.name] = self._kinds[node.name].machine(node)
+            stack.callback(self._machines[node.name].close)
+
+        def boot(name: str) -> None:
+            self._tell(f"node {name} boots")
+            self._machines[name].boot(BOOT_S)
+
+        # All at once: one may wait for another, as a client that mounts what a server exports.
+        with ThreadPoolExecutor(len(self._machines)) as pool:
+            list(pool.map(boot, self._machines))
+        for name, kind in self._kinds.items():
+            kind.join(name)
+        for disk in self._wanted.disk:
+            if not self._kinds[disk.node].boots_disks:
+                self._disks[disk.name] = self._disk(disk)
+        for proxy in self._wanted.proxy:
+            self._proxies[proxy.node] = self._proxy(proxy)
+
+    def _disk_standing(self, disk: DiskTable) -> TestbedDisk:
+        kind = self._kinds[disk.node]
+        address = kind.serves_at(disk)
+        exports = () if address is None else kind.exports(disk)
+        return TestbedDisk(
+            name=disk.name,
+            node=disk.node,
+            **self._standing("disk", disk.name),
+            address=address,
+            exports=exports,
+            uris=tuple(_uri(address or "", export) for export in exports),
+        )
+
+    def _log(self, node: str, name: str) -> Path:
+        folder = self._folder.path / node
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder / name
+
+    def _disk(self, disk: DiskTable) -> Served:
+        machine, address = self._machines[disk.node], self._kinds[disk.node].serves_at(disk)
+        assert address is not None, "it is started because it serves"
+        words = disk_words(machine.ascard, disk, address)
+        return Served(
+            f"disk {disk.name}", machine, self._log(disk.node, f"{disk.name}.disk.log"), words, disk_serves
+        )
+
+    def _proxy(self, proxy: ProxyTable) -> Served:
+        machine, folder = self._machines[proxy.node], self.folder_of(proxy.node)
+        servers = {disk.name: self._kinds[disk.node].serves_at(disk) or "" for disk in self._wanted.disk}
+        servers = {name: servers[name] for name in proxy.disks}
+        sockets = [control_of(folder), *(folder / f"{disk}.sock" for disk in servers)]
+        files = {
+            folder / "proxy.toml": proxy_text(proxy, servers, folder),
+            folder / "connection.toml": f'url = "unix://{control_of(folder)}"\n',
+        }
+        words = [machine.ascard, "proxy", "--config", str(folder / "proxy.toml")]
+        log = self._log(proxy.node, "proxy.log")
+        served = Served(f"proxy of {proxy.node}", machine, log, words, proxy_serves(sockets))
+        served.files = files
+        return served
+
+
+def _uri(address: str, export: str) -> str:
+    """The URI of an export, as NBD's own tools take it."""
+    kind, _, where = address.partition(":")
+    return f"nbd+unix:///{export}?socket={where}" if kind == "unix" else f"nbd://{where}/{export}"

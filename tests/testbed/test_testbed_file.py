@@ -1,0 +1,129 @@
+"""The testbed file: what it gives, and the one line that each mistake gets."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascar.errors import StudyError
+from ascar.testbed import file
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "testbed"
+GOOD = """
+version = 1
+[testbed]
+name = "bed"
+[[node]]
+name = "server1"
+kind = "namespace"
+[[node]]
+name = "client1"
+kind = "namespace"
+link = { rate_mbit_per_s = 100, delay_ms = 0.5, loss_percent = 1 }
+[[node]]
+name = "here"
+[[disk]]
+name = "disk1"
+node = "server1"
+scenario = "slow.toml"
+size = "1GiB"
+exports = ["a", "b"]
+file = "disk1.img"
+[[proxy]]
+node = "client1"
+disks = ["disk1"]
+window = 8
+"""
+
+
+def read(text: str, folder: Path = Path("/somewhere")) -> Any:
+    return file.testbed_of(tomllib.loads(text), folder)
+
+
+def test_all_of_it_is_read() -> None:
+    bed = read(GOOD)
+    assert (bed.name, [node.kind for node in bed.node]) == ("bed", ["namespace", "namespace", "process"])
+    assert bed.node[1].link.rate_mbit_per_s == 100
+    (disk,) = bed.disk
+    assert (disk.scenario, disk.file) == ("/somewhere/slow.toml", "/somewhere/disk1.img")
+    assert disk.exported == ("a", "b")
+    assert bed.proxy[0].disks == ("disk1",)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_examples_are_read(path: Path) -> None:
+    assert file.read_testbed(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("version = 1", "version = 2", "version = 2: must be 1"),
+        ('name = "bed"', 'name = "Bed"', "testbed.name = 'Bed': must be 1 to 32 lower-case letters"),
+        ('name = "bed"', 'nam = "bed"', "testbed.nam: unknown key; allowed here: name"),
+        ('name = "client1"', 'name = "server1"', "node[1].name = 'server1': is another node's"),
+        (
+            'name = "client1"',
+            'name = "switch"',
+            "node[1].name = 'switch': must not be one of localhost, switch",
+        ),
+        ('kind = "namespace"', 'kind = "cloud"', "must be one of 'kernel', 'namespace', 'process'"),
+        (
+            "rate_mbit_per_s = 100",
+            "rate_mbit_per_s = 0",
+            "node[1].link.rate_mbit_per_s = 0.0: must be from 0.001 to 1e+06",
+        ),
+        ("delay_ms = 0.5", "delay_ms = -1", "node[1].link.delay_ms = -1.0: must be from 0 to 60000"),
+        ("loss_percent = 1", "loss_percent = nan", "link.loss_percent = nan: must be from 0 to 100"),
+        ("loss_percent = 1", "loss = 1", "loss: unknown key; allowed here: rate_mbit_per_s, delay_ms"),
+        (
+            'name = "here"',
+            'name = "here"\nlink = { delay_ms = 1 }',
+            "node[2].link: applies only to kind = 'namespace' and 'kernel', not to 'process'",
+        ),
+        ('node = "server1"', 'node = "server2"', "disk[0].node = 'server2': must be the name of a [[node]]"),
+        ('size = "1GiB"', 'size = "1 cup"', "disk[0].size = '1 cup': unknown unit"),
+        ('size = "1GiB"', 'size = "0"', "disk[0].size = '0': must be a size above 0"),
+        ('["a", "b"]', '["a", "a"]', "disk[0].exports: 'a' is there twice"),
+        ('["a", "b"]', '["a,b"]', "disk[0].exports = 'a,b': must be 1 to 64 letters"),
+        ('size = "1GiB"', "raid = 6", "raid = 6: must be one of 0, 1, 5"),
+        ('disks = ["disk1"]', "disks = []", "proxy[0].disks = []: must name at least one"),
+        (
+            'disks = ["disk1"]',
+            'disks = ["x"]',
+            "proxy[0].disks = 'x': must be the name of a [[disk]]; there are disk1",
+        ),
+        (
+            'node = "client1"',
+            'node = "here"',
+            "is on a node of kind 'namespace', must be on one of kind 'process'",
+        ),
+        ("window = 8", "window = 0", "proxy[0].window = 0: must be from 1 to 256"),
+        ("window = 8", 'workload = "a b"', "proxy[0].workload = 'a b': must be 1 to 64 letters"),
+        (
+            "window = 8",
+            '[[proxy]]\nnode = "client1"\ndisks = ["disk1"]',
+            "proxy[1].node = 'client1': has a proxy",
+        ),
+    ],
+)
+def test_a_mistake_is_named_by_its_key(old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    with pytest.raises(StudyError) as caught:
+        read(GOOD.replace(old, new, 1))
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="none.toml"):
+        file.read_testbed(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("version = ")
+    with pytest.raises(StudyError, match="is not TOML"):
+        file.read_testbed(tmp_path / "bad.toml")
+    (tmp_path / "empty.toml").write_text("")
+    with pytest.raises(StudyError, match="testbed: missing"):
+        file.read_testbed(tmp_path / "empty.toml")
