@@ -241,6 +241,25 @@ def test_a_deployment_with_a_limit_ends_by_itself(start, folder):
         until(lambda: proxy.ask({"message": "rules.show/1"})["rules"] is None)
 
 
+def test_kept_rules_end_at_their_limit_although_control_is_gone_and_everything_passes(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path)
+        words = ["deploy", "rules.txt", "--floor", "0%", "--keep-for"]
+        deploy(proxy, [*words, "1 h"], rules(4))
+        done = deploy(proxy, [*words, "6 s"], rules(2))
+        assert proxy.ask({"message": "rules.show/1"})["on_trial"] is False
+        work(proxy, 40)
+        assert server.most <= 8  # the window that streams begin with
+        until(lambda: "their time is over" in proxy.log())
+        server.most = 0
+        work(proxy, 100)
+        assert server.most > 50
+        assert proxy.log() == f"ascard proxy: rules {done['rules']}: their time is over; in force: none\n"
+        assert proxy.ask({"message": "rules.keep/1", "rules": "a1", "within_s": -1})["reason"].startswith(
+            "within_s = -1"
+        )
+
+
 @pytest.mark.slow
 def test_rules_below_the_floor_are_refused(start):
     proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))

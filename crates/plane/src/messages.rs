@@ -33,11 +33,14 @@ pub enum Asked {
         /// The length of the trial, from now.
         within_s: f64,
     },
-    /// The trial of these rules is over: they stay in force.
+    /// The trial of these rules is over: they stay in force. Of rules that are kept, the time begins anew.
     #[serde(rename = "rules.keep/1")]
     Keep {
         /// Their id.
         rules: String,
+        /// The time after which no rules are in force; None: they stay.
+        #[serde(default)]
+        within_s: Option<f64>,
     },
     /// These rules are not to be in force: what was before them is.
     #[serde(rename = "rules.back/1")]

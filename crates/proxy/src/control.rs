@@ -56,6 +56,13 @@ impl Control {
         self.endpoint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ends rules whose time is over; a line for each.
+    pub fn expire(&self) -> Vec<String> {
+        let mut endpoint = self.endpoint();
+        let now = clock::now();
+        std::iter::from_fn(|| endpoint.expire(now)).collect()
+    }
+
     /// A tick is over: all who listen are told.
     pub fn tick(&self, tick_s: f64, mb_per_s: f64) {
         let told = self.endpoint().beat(tick_s, mb_per_s);

@@ -1,4 +1,4 @@
-//! The daemon: listens, ticks, ends trials in time, and ends when told.
+//! The daemon: listens, ticks, ends rules in time, and ends when told.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,13 +84,12 @@ impl Proxy {
             manager.works();
             let until = manager.next_by(begun + TICK);
             let left = until.saturating_duration_since(Instant::now());
-            let trial_left = self.control.endpoint().trial_ends_at();
-            let trial_left = trial_left.map_or(TICK, |at| at.saturating_sub(clock::now()));
-            if ending.comes_within(left.min(trial_left)) {
+            let rules_end_at = self.control.endpoint().ends_at();
+            let rules_left = rules_end_at.map_or(TICK, |at| at.saturating_sub(clock::now()));
+            if ending.comes_within(left.min(rules_left)) {
                 break;
             }
-            let expired = self.control.endpoint().expire(clock::now());
-            if let Some(line) = expired {
+            for line in self.control.expire() {
                 LOG.line(line);
             }
             let passed = begun.elapsed();

@@ -1,10 +1,12 @@
-"""A controller's side: rules on trial until they are kept, and put back when they are not."""
+"""A controller's side: rules on trial until they are kept, else put back; kept ones until their limit."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import secrets
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ascar.errors import InputError
@@ -41,9 +43,24 @@ if TYPE_CHECKING:
 
 TRIAL_MAX_S = 3_600.0
 """The longest time that rules are on trial without a word from the manager."""
+KEPT_MAX_S = 31_536_000.0
+"""The longest time limit of kept rules: 365 days."""
 _RECORD_MAX_S = 3_600.0
 Asked = TypeVar("Asked", bound=Message)
 Said = TypeVar("Said", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Rules that are kept.
+
+    Attributes:
+        rules: the rules.
+        ends_s: the end of their time limit, by the clock of the event loop; infinite: they stay.
+    """
+
+    rules: RuleSet
+    ends_s: float
 
 
 class Plane(Protocol):
@@ -95,18 +112,19 @@ class ControllerEndpoint:
         self.instance = secrets.token_hex(8)
         self._link = link
         self._plane = plane
-        self._kept: RuleSet | None = None
-        self._before: RuleSet | None = None  # what was kept before `_kept`
+        self._kept: _Kept | None = None
+        self._before: _Kept | None = None  # what was kept before `_kept`
         self._trial: RuleSet | None = None
         self._turn = asyncio.Lock()
         self._trial_end: asyncio.Task[None] | None = None
+        self._kept_end: asyncio.Task[None] | None = None
         self._recordings = 0
         self._recording: asyncio.Task[list[RecordingPart]] | None = None
 
     @property
     def rules(self) -> str | None:
         """Id of the rules in force, on trial or kept."""
-        now = self._kept if self._trial is None else self._trial
+        now = _rules_of(self._kept) if self._trial is None else self._trial
         return None if now is None else rules_id(now)
 
     async def serve(self) -> None:
@@ -145,6 +163,7 @@ class ControllerEndpoint:
     async def close(self) -> None:
         """Give up a trial and a recording that are under way, so that nobody waits for their end."""
         self._forget_trial()
+        self._wait_for_limit(None)
         if self._recording is not None:
             self._recording.cancel()
 
@@ -187,26 +206,35 @@ class ControllerEndpoint:
 
     async def _on_keep(self, asked: Keep) -> InForce:
         if self._trial is None or rules_id(self._trial) != asked.rules:
-            if self._trial is None and self.rules == asked.rules:
-                return self._in_force()  # kept already: the answer was lost
+            if self._trial is None and self._kept is not None and self.rules == asked.rules:
+                # Kept already: the answer was lost, or their time begins anew.
+                self._wait_for_limit(replace(self._kept, ends_s=_ends_s(asked.within_s)))
+                return self._in_force()
             raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
-        self._before, self._kept = self._kept, self._trial
+        before, kept = self._kept, _Kept(self._trial, _ends_s(asked.within_s))
+        self._before = before
+        self._wait_for_limit(kept)
         self._forget_trial()
         return self._in_force()
 
     async def _on_back(self, asked: Back) -> InForce:
         if self._trial is not None and rules_id(self._trial) == asked.rules:
-            await self._plane.follow(self._kept)
+            await self._plane.follow(_rules_of(self._kept))
             self._forget_trial()
         elif self._trial is None and self.rules == asked.rules:
-            await self._plane.follow(self._before)
-            self._kept, self._before = self._before, None
+            before = self._before
+            if before is not None and before.ends_s <= asyncio.get_running_loop().time():
+                before = None
+            await self._plane.follow(_rules_of(before))
+            self._before = None
+            self._wait_for_limit(before)
         return self._in_force()
 
     async def _on_stop(self, _: Stop) -> InForce:
         await self._plane.follow(None)
         self._forget_trial()
-        self._before, self._kept = self._kept, None
+        self._before = self._kept
+        self._wait_for_limit(None)
         return self._in_force()
 
     async def _on_show(self, _: Show) -> RuleUse:
@@ -250,16 +278,47 @@ class ControllerEndpoint:
             self._trial_end.cancel()
             self._trial_end = None
 
+    def _wait_for_limit(self, kept: _Kept | None) -> None:
+        """These rules are kept from now on, until their limit."""
+        self._kept = kept
+        if self._kept_end is not None:
+            self._kept_end.cancel()
+            self._kept_end = None
+        if kept is not None and math.isfinite(kept.ends_s):
+            self._kept_end = asyncio.create_task(self._end_kept(kept))
+
+    async def _end_kept(self, kept: _Kept) -> None:
+        await asyncio.sleep(kept.ends_s - asyncio.get_running_loop().time())
+        async with self._turn:
+            if self._kept is not kept:
+                return
+            self._kept, self._before, self._kept_end = None, None, None
+            if self._trial is None:
+                with contextlib.suppress(InputError):  # it did without any before
+                    await self._plane.follow(None)
+
     async def _expire(self, within_s: float) -> None:
         await asyncio.sleep(within_s)
         async with self._turn:
             if self._trial is None:
                 return
             with contextlib.suppress(InputError):  # it followed these before
-                await self._plane.follow(self._kept)
+                await self._plane.follow(_rules_of(self._kept))
             self._trial, self._trial_end = None, None
 
 
-def _check_within(within_s: float) -> None:
-    if not 0 < within_s <= TRIAL_MAX_S:
-        raise InputError(f"within_s = {within_s:g}: must be above 0, and at most {TRIAL_MAX_S:g}")
+def _rules_of(kept: _Kept | None) -> RuleSet | None:
+    return None if kept is None else kept.rules
+
+
+def _ends_s(within_s: float | None) -> float:
+    """The end of a time limit that begins now, by the clock of the event loop."""
+    if within_s is None:
+        return math.inf
+    _check_within(within_s, KEPT_MAX_S)
+    return asyncio.get_running_loop().time() + within_s
+
+
+def _check_within(within_s: float, most_s: float = TRIAL_MAX_S) -> None:
+    if not 0 < within_s <= most_s:
+        raise InputError(f"within_s = {within_s:.12g}: must be above 0, and at most {most_s:.12g}")

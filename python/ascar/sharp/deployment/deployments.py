@@ -40,6 +40,7 @@ class Deployments:
         *,
         forget: bool = False,
         ends_after_s: float | None = None,
+        kept_for_s: float | None = None,
     ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
@@ -48,7 +49,8 @@ class Deployments:
             workload: the workload; None: the only one that controllers run.
             least: the number of controllers that must be there.
             forget: whether controllers that followed rules before may be missing.
-            ends_after_s: the time after which controllers put back what was in force; None: the rules stay.
+            ends_after_s: the time after which controllers put back what was in force; None: these are kept.
+            kept_for_s: the time limit of kept rules, after which none are in force; None: they stay.
 
         Raises:
             InputError: the rules leave a gap, or several workloads run and none is named.
@@ -59,7 +61,9 @@ class Deployments:
             manager = Manager(link)
             name = await self._named(manager, workload)
             expected = () if forget else self._expected(name)
-            done = await manager.deploy(rules, name, expected, least, ends_after_s=ends_after_s)
+            done = await manager.deploy(
+                rules, name, expected, least, ends_after_s=ends_after_s, kept_for_s=kept_for_s
+            )
             if ends_after_s is None:
                 self._remember(name, done)
             return done

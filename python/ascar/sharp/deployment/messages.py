@@ -73,10 +73,16 @@ class Renew(Message, frozen=True, tag="rules.renew/1"):
     within_s: float
 
 
-class Keep(Message, frozen=True, tag="rules.keep/1"):
-    """The trial of these rules is over: they stay in force."""
+class Keep(Message, frozen=True, tag="rules.keep/1", omit_defaults=True):
+    """The trial of these rules is over: they stay in force. Of rules that are kept, the time begins anew.
+
+    Attributes:
+        rules: id of the rule set.
+        within_s: the time after which no rules are in force; None: they stay.
+    """
 
     rules: str
+    within_s: float | None = None
 
 
 class Back(Message, frozen=True, tag="rules.back/1"):
