@@ -58,12 +58,26 @@ class Proxy:
         head = 'controller = "client1"\nworkload = "blocks"\ncontrol = "control.sock"\n'
         self.config.write_text(head + keys + tables)
         (folder / "connection.toml").write_text(f'url = "unix://{self.control}"\n')
+        self.process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
         command = [find_ascard(), "proxy", "--config", self.config]
         with self._log.open("w") as log:
-            self.process = subprocess.Popen(command, stderr=log)
-        until(lambda: self.control.exists() or self.process.poll() is not None)
-        if self.process.poll() is not None:
+            process = subprocess.Popen(command, stderr=log)
+        until(lambda: self._listens() or process.poll() is not None)
+        if process.poll() is not None:
             pytest.fail(self.log())
+        return process
+
+    def _listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as asking:
+            return asking.connect_ex(str(self.control)) == 0
+
+    def again(self, by: signal.Signals) -> None:
+        """End it by a signal, and start it anew, with an empty log."""
+        self.process.send_signal(by)
+        self.process.wait(WAIT_S)
+        self.process = self._begun()
 
     def log(self) -> str:
         """What it has said."""
@@ -105,8 +119,8 @@ class Starter:
         folder.mkdir()
         address = server if isinstance(server, str) else f"unix:{server}"
         proxy = Proxy(folder, keys, {"unix:disk.sock": address, **routes})
-        self._stack.callback(proxy.process.wait)
-        self._stack.callback(proxy.process.kill)
+        self._stack.callback(lambda: proxy.process.wait())
+        self._stack.callback(lambda: proxy.process.kill())
         return proxy
 
     def nbdkit(self, *words: str) -> Path:

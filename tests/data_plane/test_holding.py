@@ -7,6 +7,7 @@ import os
 import queue
 import random
 import socket
+import signal
 import stat
 import subprocess
 import sys
@@ -258,6 +259,94 @@ def test_kept_rules_end_at_their_limit_although_control_is_gone_and_everything_p
         assert proxy.ask({"message": "rules.keep/1", "rules": "a1", "within_s": -1})["reason"].startswith(
             "within_s = -1"
         )
+
+
+KEEPS = 'state_directory = "state"\n'
+
+
+def keep(proxy: Proxy, text: str, within_s: float | None = None, name: str = "a1") -> None:
+    """Rules that are kept, as a manager does it."""
+    assert proxy.ask(load(text, 30.0, name))["rules"] == name
+    limit = {} if within_s is None else {"within_s": within_s}
+    assert proxy.ask({"message": "rules.keep/1", "rules": name, **limit})["rules"] == name
+
+
+def shown(proxy: Proxy) -> dict[str, Any]:
+    """What is in force."""
+    return proxy.ask({"message": "rules.show/1"})
+
+
+def test_kept_rules_survive_a_restart_and_those_on_trial_do_not(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3), 3600)
+        assert proxy.ask(load(rules(5), 30.0, "b2"))["rules"] == "b2"
+        (file,) = (proxy.folder / "state").iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            proxy.again(end)
+            assert (shown(proxy)["rules"], shown(proxy)["on_trial"]) == ("a1", False)
+            assert shown(proxy)["text"].splitlines()[0] == "1,1000000"
+            server.most = 0
+            work(proxy, 60)
+            assert server.most <= 8
+        assert proxy.log() == "ascard proxy: rules a1: were kept before this start; in force again\n"
+        assert proxy.ask({"message": "rules.stop/1"})["rules"] is None
+        proxy.again(signal.SIGKILL)
+        assert (shown(proxy)["rules"], proxy.log(), list((proxy.folder / "state").iterdir())) == (None, "", [])
+
+
+def test_kept_rules_end_at_their_limit_over_a_restart(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3), 3.0)
+        proxy.again(signal.SIGKILL)
+        until(lambda: shown(proxy)["rules"] is None)
+        keep(proxy, rules(3), 0.5)
+        proxy.process.kill()
+        time.sleep(0.6)
+        proxy.again(signal.SIGKILL)
+        assert shown(proxy)["rules"] is None
+        assert "rules a1: their time is over; it is ignored: no rules are in force" in proxy.log()
+
+
+def test_a_file_of_kept_rules_that_is_broken_newer_or_hostile_is_named_and_ignored(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3))
+        (file,) = (proxy.folder / "state").iterdir()
+        good = file.read_bytes()
+
+        def link(path: Path) -> None:
+            path.symlink_to("/etc/passwd")
+
+        def write(content: bytes):
+            return lambda path: path.write_bytes(content)
+
+        for make, words in (
+            (write(good[:-1]), "checksum"),
+            (write(good.replace(b"a1", b"a2")), "checksum"),
+            (write(good.replace(b"-rules 1 ", b"-rules 2 ")), 'version = "2"'),
+            (write(b""), "is no file of kept rules"),
+            (write(b"\0" * (5 << 20)), "more than 4194304 bytes"),
+            (os.mkfifo, "is no file of kept rules"),
+            (link, "symbolic link"),
+            (Path.mkdir, "directory"),
+        ):
+            if file.is_dir():
+                file.rmdir()
+            file.unlink(missing_ok=True)
+            make(file)
+            proxy.again(signal.SIGKILL)
+            assert shown(proxy)["rules"] is None
+            assert proxy.log().count("\n") == 1 and words in proxy.log() and str(file) in proxy.log()
+        # In the folder's way, rules stay in force, and what does not outlast the process is named.
+        keep(proxy, rules(3))
+        assert "does not outlast this process" in proxy.log()
+        assert shown(proxy)["rules"] == "a1"
+        file.rmdir()
+        proxy.again(signal.SIGKILL)
+        assert (shown(proxy)["rules"], proxy.log()) == (None, "")
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("program-lines", messages::program_lines),
     ("prometheus", messages::prometheus),
     ("proxy-file", texts::proxy_file),
+    ("kept-rules", texts::kept_rules),
     ("replay", replay::database),
     ("rule-requests", messages::rule_requests),
     ("rules", texts::rules),

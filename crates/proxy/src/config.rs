@@ -33,6 +33,8 @@ pub struct Config {
     pub workload: String,
     /// The socket on which a rule manager is answered.
     pub control: PathBuf,
+    /// Where kept rules are written down, so that a restart goes on with them.
+    pub state_directory: Option<PathBuf>,
     /// Requests in flight a stream while no rules are in force; any number where none is given.
     pub window: Option<i64>,
     /// The least gap between two requests of a stream while no rules are in force.
@@ -101,6 +103,7 @@ impl Config {
         let file = std::path::absolute(path).map_err(|error| wrong(&error))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
         config.control = folder.join(&config.control);
+        config.state_directory = config.state_directory.map(|it| folder.join(it));
         for route in &mut config.routes {
             for place in [&mut route.listen, &mut route.server] {
                 if let Ok(address) = Address::parse(place) {

@@ -12,6 +12,7 @@ use ascar_plane::{Asked, Endpoint, Told};
 
 use crate::LOG;
 use crate::clock;
+use crate::kept::Keeping;
 use crate::plane::ProxyPlane;
 
 /// The longest line that is read, that of a message.
@@ -33,6 +34,8 @@ const STACK_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Control {
     endpoint: Mutex<Endpoint<ProxyPlane>>,
+    /// Where what is kept is written down; taken while the endpoint is held.
+    keeping: Mutex<Option<Keeping>>,
     /// The number of the last tick, and its word.
     beat: Mutex<(u64, String)>,
     beaten: Condvar,
@@ -40,11 +43,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// For an endpoint.
+    /// For an endpoint; what it keeps is written down where there is a place for it.
     #[must_use]
-    pub fn new(endpoint: Endpoint<ProxyPlane>) -> Self {
+    pub fn new(endpoint: Endpoint<ProxyPlane>, keeping: Option<Keeping>) -> Self {
         Self {
             endpoint: Mutex::new(endpoint),
+            keeping: Mutex::new(keeping),
             beat: Mutex::default(),
             beaten: Condvar::new(),
             open: AtomicUsize::new(0),
@@ -60,7 +64,25 @@ impl Control {
     pub fn expire(&self) -> Vec<String> {
         let mut endpoint = self.endpoint();
         let now = clock::now();
-        std::iter::from_fn(|| endpoint.expire(now)).collect()
+        let lines = std::iter::from_fn(|| endpoint.expire(now)).collect();
+        self.note(&endpoint);
+        lines
+    }
+
+    /// Answers a request. What is kept by it is on disk before it is said.
+    fn answer(&self, asked: &Asked) -> Told {
+        let mut endpoint = self.endpoint();
+        let told = endpoint.answer(asked, clock::now());
+        self.note(&endpoint);
+        // Who asks here means whoever is here.
+        told.unwrap_or_else(|| Told::refusal("workload: is another's"))
+    }
+
+    fn note(&self, endpoint: &Endpoint<ProxyPlane>) {
+        let mut keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keeping) = &mut *keeping {
+            keeping.note(endpoint);
+        }
     }
 
     /// A tick is over: all who listen are told.
@@ -125,12 +147,7 @@ impl Control {
             match asked {
                 Err(reason) => return say(&mut client, &Told::refusal(&reason).to_line()),
                 Ok(Asked::Listen {}) => return self.tell_ticks(client),
-                Ok(asked) => {
-                    let told = self.endpoint().answer(&asked, clock::now());
-                    // Who asks here means whoever is here.
-                    let told = told.unwrap_or_else(|| Told::refusal("workload: is another's"));
-                    say(&mut client, &told.to_line())?;
-                }
+                Ok(asked) => say(&mut client, &self.answer(&asked).to_line())?,
             }
         }
         Ok(())

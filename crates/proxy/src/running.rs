@@ -14,6 +14,7 @@ use crate::config::{Config, Way};
 use crate::control::Control;
 use crate::ending::Ending;
 use crate::fault::Fault;
+use crate::kept::{Keeping, Owner};
 use crate::listening::{Places, listen};
 use crate::plane::ProxyPlane;
 use crate::streams::Streams;
@@ -47,8 +48,14 @@ impl Proxy {
         let plane = ProxyPlane::new(Arc::clone(&streams));
         let instance = instance()?;
         let endpoint = Endpoint::new(&config.controller, &config.workload, &instance, plane);
+        let mut endpoint = endpoint.map_err(Fault)?;
+        let mut keeping = keeping(config)?;
+        if let Some(keeping) = &mut keeping {
+            // Before the first client.
+            keeping.take_up(&mut endpoint);
+        }
         let mut proxy = Self {
-            control: Arc::new(Control::new(endpoint.map_err(Fault)?)),
+            control: Arc::new(Control::new(endpoint, keeping)),
             streams,
             paths: Vec::new(),
         };
@@ -113,6 +120,20 @@ impl Drop for Proxy {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Where kept rules are written down: as the file says, or in the folder that systemd has made for the unit.
+fn keeping(config: &Config) -> Result<Option<Keeping>, Fault> {
+    let of_unit = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+    let Some(folder) = config.state_directory.clone().or_else(of_unit) else {
+        return Ok(None);
+    };
+    let owner = Owner {
+        controller: config.controller.clone(),
+        workload: config.workload.clone(),
+    };
+    let refused = |error| Fault(format!("state_directory = {:?}: {error}", folder.display()));
+    Keeping::within(&folder, owner).map(Some).map_err(refused)
 }
 
 /// An id that no other process has.
