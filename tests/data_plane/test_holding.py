@@ -6,8 +6,8 @@ import json
 import os
 import queue
 import random
-import socket
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -293,7 +293,11 @@ def test_kept_rules_survive_a_restart_and_those_on_trial_do_not(start, folder):
         assert proxy.log() == "ascard proxy: rules a1: were kept before this start; in force again\n"
         assert proxy.ask({"message": "rules.stop/1"})["rules"] is None
         proxy.again(signal.SIGKILL)
-        assert (shown(proxy)["rules"], proxy.log(), list((proxy.folder / "state").iterdir())) == (None, "", [])
+        assert (shown(proxy)["rules"], proxy.log(), list((proxy.folder / "state").iterdir())) == (
+            None,
+            "",
+            [],
+        )
 
 
 def test_kept_rules_end_at_their_limit_over_a_restart(start, folder):
@@ -383,11 +387,75 @@ def test_the_control_socket_is_its_users_alone_and_answers_anything_in_a_line(st
         assert proxy.log() == ""
 
 
-def test_rules_for_files_are_refused(start, folder):
+def turned(text: str, most: int) -> str:
+    """Rules under which so many streams to a server are active at a time."""
+    return text.replace("1,1000000", f"1,1000000,active_files={most}")
+
+
+def test_no_more_streams_than_the_limit_are_active_and_all_have_their_turn(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path, "window = 4\nactive_streams = 2\nturn_ms = 100\n")
+        readers = [
+            subprocess.Popen([sys.executable, "-c", READER, disk_of(proxy), "300"], stdout=subprocess.PIPE)
+            for _ in range(5)
+        ]
+        active, waiting = 0, 0
+        try:
+            while any(reader.poll() is None for reader in readers):
+                streams = proxy.streams()
+                active = max(active, sum(one["has_turn"] for one in streams))
+                waiting = max(waiting, sum(one["waiting"] for one in streams if not one["has_turn"]))
+            assert [reader.communicate()[0] for reader in readers] == [b"300 answers\n"] * 5
+        finally:
+            for reader in readers:
+                reader.kill()
+                reader.wait()
+        assert (active, waiting > 0, proxy.log()) == (2, True, "")
+
+
+def test_rules_say_how_many_streams_are_active(start, folder):
     with CountingServer(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
-        told = proxy.ask(load(rules(2).replace("1,1000000", "1,1000000,active_files=2"), 30.0))
-        assert told["message"] == "refusal/1" and "active_files = 2" in told["reason"]
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.read(1, 4096)
+            assert [one["has_turn"] for one in proxy.streams()] == [None]
+            assert proxy.ask(load(turned(rules(2), 2), 30.0))["rules"] == "a1"
+            client.read(2, 4096)
+            assert [one["has_turn"] for one in proxy.streams()] == [True]
+            proxy.ask({"message": "rules.stop/1"})
+            assert [one["has_turn"] for one in proxy.streams()] == [None]
+
+
+def test_a_client_that_stops_in_the_middle_of_a_request_holds_others_up_for_a_while_only(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, "active_streams = 1\nturn_ms = 50\n")
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.send(nbd.request(nbd.WRITE, 1, 0, 4096) + bytes(100))
+            until(lambda: proxy.streams()[0]["in_flight"] == 1)
+            begun_s = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, "-c", READER, disk_of(proxy), "3"], capture_output=True, check=True
+            )
+            assert done.stdout == b"3 answers\n"
+            assert time.monotonic() - begun_s > 3
+
+
+READER = f"""
+import sys
+sys.path.insert(0, {str(Path(nbd.__file__).parent)!r})
+from pathlib import Path
+import nbd_peers as nbd
+with nbd.RawClient(Path(sys.argv[1])) as client:
+    count = int(sys.argv[2])
+    client.negotiate()
+    client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(count)))
+    for at in range(count):
+        assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
+    print(count, "answers")
+"""
+"""A client that is a process, and so a stream, of its own."""
 
 
 def test_what_its_streams_show_is_printed_for_the_agent(start, folder):

@@ -38,8 +38,11 @@ pub struct StreamIndicators {
     pub pt_ratio: f64,
     /// Requests that were sent and not replied to.
     pub in_flight: u32,
-    /// Connections that wait for the window or for their pace.
+    /// Connections that wait for the window, their pace or their turn.
     pub waiting: u32,
+    /// Whether it has a turn, where only so many streams to a server are active at a time; None: any number.
+    #[serde(default)]
+    pub has_turn: Option<bool>,
     /// Connections of the client to the server.
     pub connections: u32,
     /// Bytes read so far.

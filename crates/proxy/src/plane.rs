@@ -23,11 +23,6 @@ impl ProxyPlane {
 
 impl Plane for ProxyPlane {
     fn follow(&mut self, rules: Option<&RuleSet>) -> Result<(), String> {
-        if let Some(files) = rules.map(RuleSet::active_files).filter(|files| *files > 0) {
-            return Err(format!(
-                "active_files = {files}: the requests of this controller have no files; leave it out"
-            ));
-        }
         self.streams.follow(rules.cloned());
         Ok(())
     }

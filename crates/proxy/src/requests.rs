@@ -40,6 +40,8 @@ enum Stop {
     Full { moves: u64 },
     /// More requests of this connection are in flight than are kept in mind; how much had moved then.
     TooMany { moves: u64 },
+    /// Other streams to the server have their turns.
+    Inactive,
     /// The first request leaves at this time.
     Paced { at_us: u64, bytes: u32 },
     /// What follows is wrong.
@@ -65,6 +67,9 @@ impl Shared<'_> {
             if self.pending.is_full() {
                 let moves = self.state.moves();
                 return Some(Stop::TooMany { moves });
+            }
+            if !self.state.has_turn(self.now_us) {
+                return Some(Stop::Inactive);
             }
             match self.state.admit(self.member, bytes, self.now_us) {
                 Admission::Now => {}
@@ -138,6 +143,7 @@ impl<'a> Requests<'a> {
                     Stop::Empty => break,
                     Stop::Full { moves } => self.wait_for_room(moves)?,
                     Stop::TooMany { moves } => self.wait_for_answers(moves)?,
+                    Stop::Inactive => self.wait_for_turn()?,
                     Stop::Paced { at_us, bytes } => self.wait_for_pace(at_us, bytes)?,
                     Stop::Broken(end) => return Err(end),
                 }
@@ -225,6 +231,15 @@ impl<'a> Requests<'a> {
             .stream
             .wait_for_move(&connection.member, moves, || connection.is_closed());
         self.look(has_moved)
+    }
+
+    fn wait_for_turn(&mut self) -> Result<(), End> {
+        let connection = self.connection;
+        let has_turn = connection.stream.turn().wait(
+            || connection.is_closed(),
+            |has_moved| self.look(has_moved).is_err(),
+        );
+        if has_turn { Ok(()) } else { Err(End::Closed) }
     }
 
     fn wait_for_pace(&mut self, at_us: u64, bytes: u32) -> Result<(), End> {

@@ -78,6 +78,12 @@ fn indicators(config: &Config, streams: &[StreamIndicators]) -> Map<String, Valu
         put("streams", json!(own.len()));
         put("connections", json!(sum(&|it| it.connections.into())));
         put("in_flight", json!(sum(&|it| it.in_flight.into())));
+        if own.iter().any(|it| it.has_turn.is_some()) {
+            put(
+                "active",
+                json!(sum(&|it| it.has_turn.unwrap_or(true).into())),
+            );
+        }
         put("waiting", json!(sum(&|it| it.waiting.into())));
         put("read_bytes_total", json!(sum(&|it| it.read_bytes)));
         put("written_bytes_total", json!(sum(&|it| it.written_bytes)));
@@ -124,6 +130,7 @@ mod tests {
             pt_ratio: 1.0,
             in_flight,
             waiting: 0,
+            has_turn: None,
             connections: 1,
             read_bytes: 4096,
             written_bytes: 0,
@@ -134,7 +141,19 @@ mod tests {
         assert_eq!(found["0.in_flight"], json!(7));
         assert_eq!(found["0.read_bytes_total"], json!(8192));
         assert_eq!(found["1.streams"], json!(0));
-        assert!(!found.contains_key("1.window"));
+        assert!(!found.contains_key("1.window") && !found.contains_key("0.active"));
+        let turned = StreamIndicators {
+            has_turn: Some(true),
+            ..stream(None, 1)
+        };
+        let resting = StreamIndicators {
+            has_turn: Some(false),
+            ..turned.clone()
+        };
+        assert_eq!(
+            indicators(&config, &[turned, resting])["0.active"],
+            json!(1)
+        );
         assert!(!indicators(&config, &[stream(None, 1)]).contains_key("0.window"));
     }
 }

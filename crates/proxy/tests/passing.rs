@@ -319,6 +319,7 @@ fn everything_passes_within_a_window() {
     let own = OwnHold {
         window: Some(5),
         gap_us: 0,
+        ..OwnHold::default()
     };
     for seed in 0..6 {
         let served = pass(
