@@ -20,6 +20,9 @@ const GAP_US_MAX: i64 = 60_000_000;
 /// The longest turn of a stream.
 const TURN_MS_MAX: i64 = 1_000_000;
 
+/// Who may change rules: the proxy's user, or its group as well.
+const CONTROL_MODES: [u32; 2] = [0o600, 0o660];
+
 /// Routes of one proxy.
 const ROUTES_MAX: usize = 256;
 
@@ -38,6 +41,9 @@ pub struct Config {
     pub workload: String,
     /// The socket on which a rule manager is answered.
     pub control: PathBuf,
+    /// Who may speak to that socket.
+    #[serde(default = "default_mode")]
+    pub control_mode: u32,
     /// Where kept rules are written down, so that a restart goes on with them.
     pub state_directory: Option<PathBuf>,
     /// Requests in flight a stream while no rules are in force; any number where none is given.
@@ -164,6 +170,12 @@ impl Config {
     fn check(&self) -> Result<(), Fault> {
         token("controller", &self.controller).map_err(Fault)?;
         token("workload", &self.workload).map_err(Fault)?;
+        if !CONTROL_MODES.contains(&self.control_mode) {
+            return Err(Fault(format!(
+                "control_mode = {:#o}: allowed are 0o600, and 0o660 for the group as well",
+                self.control_mode
+            )));
+        }
         if let Some(window) = self.window
             && !(1..=WINDOW_MAX).contains(&window)
         {
@@ -189,7 +201,9 @@ impl Config {
             ("turn_idle_ms", self.turn_idle_ms, self.turn_ms, ", turn_ms"),
         ] {
             if !(1..=most).contains(&value) {
-                return Err(Fault(format!("{key} = {value}: allowed are 1 to {most}{of}")));
+                return Err(Fault(format!(
+                    "{key} = {value}: allowed are 1 to {most}{of}"
+                )));
             }
         }
         if self.routes.is_empty() || self.routes.len() > ROUTES_MAX {
@@ -316,13 +330,18 @@ mod tests {
     fn mistakes_are_named() {
         for (from, to, word) in [
             ("client1", "client.1", "controller = \"client.1\""),
+            ("window = 8", "control_mode = 0o666", "control_mode = 0o666"),
             ("window = 8", "window = 0", "window = 0"),
             ("window = 8", "window = 257", "1 to 256"),
             ("gap_us = 100", "gap_us = -1", "gap_us = -1: allowed"),
             ("gap_us", "gap", "gap"),
             ("active_streams = 4", "active_streams = 0", "1 to 1000000"),
             ("turn_ms = 200", "turn_ms = 0", "turn_ms = 0: allowed"),
-            ("turn_ms = 200", "turn_ms = 7", "turn_idle_ms = 8: allowed are 1 to 7, turn_ms"),
+            (
+                "turn_ms = 200",
+                "turn_ms = 7",
+                "turn_idle_ms = 8: allowed are 1 to 7, turn_ms",
+            ),
             ("turn_ms = 200", "turn_idle_ms = 501", "turn_idle_ms = 501"),
             ("control = 'control.sock'", "", "control"),
             ("unix:disk0.sock", "disk0.sock", "route.listen"),

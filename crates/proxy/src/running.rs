@@ -22,9 +22,6 @@ use crate::streams::Streams;
 /// The length of a tick.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Who may speak to the control socket: its user.
-const CONTROL_MODE: u32 = 0o600;
-
 /// Bytes of the id of a process.
 const INSTANCE_BYTES: usize = 8;
 
@@ -66,7 +63,7 @@ impl Proxy {
         // Whoever finds this one finds all of them.
         let path = &config.control;
         let refused = |error| Fault(format!("control = {:?}: {error}", path.display()));
-        let listener = listen_at(path, CONTROL_MODE).map_err(refused)?;
+        let listener = listen_at(path, config.control_mode).map_err(refused)?;
         proxy.paths.push(path.clone());
         proxy.control.listen(listener).map_err(refused)?;
         Ok(proxy)
