@@ -475,6 +475,48 @@ def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
         assert (found["0.streams"], found["0.window"], found["0.read_bytes_total"]) == (1, 8.0, 4096)
 
 
+def test_totals_go_on_when_a_client_leaves(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        for reads in (1, 2):
+            with RawClient(disk_of(proxy)) as client:
+                client.negotiate()
+                client.read(1, 4096)
+            until(lambda: not proxy.streams())
+            (gone,) = proxy.ask({"message": "rules.observe/1"})["gone"]
+            assert gone == {
+                "server": f"unix:{server.path}",
+                "read_bytes": 4096 * reads,
+                "written_bytes": 0,
+                "replies": reads,
+            }
+
+
+def test_one_too_many_on_the_control_socket_hears_why(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
+        proxy = start.proxy(server.path)
+        for _ in range(8):
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.connect(str(proxy.control))
+            listening.sendall(b'{"message": "rules.listen/1"}\n')
+        for _ in range(20):
+            told = proxy.ask({"message": "rules.show/1"})
+            assert told == {"message": "refusal/1", "reason": "connections: 8 are open; close one"}
+        (proxy.folder / "rules.txt").write_text(rules(4))
+        with pytest.raises(AssertionError, match="8 are open"):
+            deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"])
+
+
+def test_a_proxy_that_ends_leaves_the_socket_of_another_alone(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        for path in (proxy.control, disk_of(proxy)):
+            path.unlink()
+        disk_of(proxy).write_text("another's")
+        assert proxy.end() == 0
+        assert disk_of(proxy).read_text() == "another's" and not proxy.control.exists()
+
+
 def watched(proxy: Proxy) -> subprocess.CompletedProcess[str]:
     """A watch of a proxy that is not there, or whose socket is not to be had."""
     command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]

@@ -263,6 +263,7 @@ impl<P: Plane> Endpoint<P> {
         Told::Observed {
             controller: self.controller.clone(),
             streams: self.plane.observe(),
+            gone: self.plane.gone(),
         }
     }
 

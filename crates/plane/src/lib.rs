@@ -12,4 +12,4 @@ mod plane;
 
 pub use endpoint::{Endpoint, KEPT_S_MAX, KeptRules, NamedRules, TRIAL_S_MAX, TimeLimit, token};
 pub use messages::{Asked, Told};
-pub use plane::{Plane, StreamIndicators};
+pub use plane::{GoneStreams, Plane, StreamIndicators};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plane::StreamIndicators;
+use crate::plane::{GoneStreams, StreamIndicators};
 
 /// A request. Unknown kinds, versions and fields are refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -121,6 +121,8 @@ pub enum Told {
         controller: String,
         /// Each of them.
         streams: Vec<StreamIndicators>,
+        /// What others have moved before they ended, by server.
+        gone: Vec<GoneStreams>,
     },
     /// The end of a tick.
     #[serde(rename = "rules.beat/1")]

@@ -17,6 +17,24 @@ pub trait Plane {
 
     /// What each stream shows at present.
     fn observe(&self) -> Vec<StreamIndicators>;
+
+    /// What streams have moved that are gone.
+    fn gone(&self) -> Vec<GoneStreams> {
+        Vec::new()
+    }
+}
+
+/// What the streams to a server have moved that are gone: totals of all its streams go on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneStreams {
+    /// Who answered.
+    pub server: String,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests replied to.
+    pub replies: u64,
 }
 
 /// What a stream shows: its congestion state, its window, and what it has moved.

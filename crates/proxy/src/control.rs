@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ascar_plane::{Asked, Endpoint, Told};
 
@@ -23,6 +23,9 @@ const CONNECTIONS_MAX: usize = 8;
 
 /// How long an answer may wait for somebody to read it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long one who is too many may take to ask: others wait meanwhile.
+const REFUSED_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a piece of a line is read into.
 const PIECE_BYTES: usize = 4096;
@@ -116,12 +119,11 @@ impl Control {
         Ok(())
     }
 
-    fn take_in(self: &Arc<Self>, mut client: UnixStream) {
+    fn take_in(self: &Arc<Self>, client: UnixStream) {
         let _ = client.set_write_timeout(Some(ANSWER_LIMIT));
         if self.open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.open.fetch_sub(1, Ordering::AcqRel);
-            let why = format!("connections: {CONNECTIONS_MAX} are open; close one");
-            let _ = say(&mut client, &Told::refusal(&why).to_line());
+            refuse(client);
             return;
         }
         let control = Arc::clone(self);
@@ -169,6 +171,20 @@ impl Control {
             beat = self.beat.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Refuses one who is too many. What is asked is read first: else the end of the connection would overtake the reason.
+fn refuse(mut client: UnixStream) {
+    let _ = client.set_read_timeout(Some(REFUSED_LIMIT));
+    let (begun, mut piece) = (Instant::now(), [0; PIECE_BYTES]);
+    while begun.elapsed() < REFUSED_LIMIT {
+        match client.read(&mut piece) {
+            Ok(count) if count > 0 && !piece[..count].contains(&b'\n') => {}
+            _ => break,
+        }
+    }
+    let why = format!("connections: {CONNECTIONS_MAX} are open; close one");
+    let _ = say(&mut client, &Told::refusal(&why).to_line());
 }
 
 fn say(client: &mut UnixStream, line: &str) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ascar_congestion::RuleSet;
-use ascar_plane::{Plane, StreamIndicators};
+use ascar_plane::{GoneStreams, Plane, StreamIndicators};
 
 use crate::streams::Streams;
 
@@ -33,5 +33,9 @@ impl Plane for ProxyPlane {
 
     fn observe(&self) -> Vec<StreamIndicators> {
         self.streams.observe()
+    }
+
+    fn gone(&self) -> Vec<GoneStreams> {
+        self.streams.gone()
     }
 }

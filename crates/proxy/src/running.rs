@@ -1,6 +1,8 @@
 //! The daemon: listens, ticks, ends rules in time, and ends when told.
 
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,7 +33,7 @@ pub struct Proxy {
     control: Arc<Control>,
     streams: Arc<Streams>,
     /// Sockets that end with it.
-    paths: Vec<PathBuf>,
+    sockets: Vec<OwnSocket>,
 }
 
 impl Proxy {
@@ -54,7 +56,7 @@ impl Proxy {
         let mut proxy = Self {
             control: Arc::new(Control::new(endpoint, keeping)),
             streams,
-            paths: Vec::new(),
+            sockets: Vec::new(),
         };
         let places = Arc::new(Places::default());
         for way in config.ways()? {
@@ -64,7 +66,7 @@ impl Proxy {
         let path = &config.control;
         let refused = |error| Fault(format!("control = {:?}: {error}", path.display()));
         let listener = listen_at(path, config.control_mode).map_err(refused)?;
-        proxy.paths.push(path.clone());
+        proxy.sockets.push(OwnSocket::at(path).map_err(refused)?);
         proxy.control.listen(listener).map_err(refused)?;
         Ok(proxy)
     }
@@ -73,7 +75,7 @@ impl Proxy {
         let refused = |error| Fault(format!("route.listen = {}: {error}", way.listen));
         let listener = way.listen.listen(way.mode).map_err(refused)?;
         if let Address::Unix(path) = &way.listen {
-            self.paths.push(path.clone());
+            self.sockets.push(OwnSocket::at(path).map_err(refused)?);
         }
         let (streams, places) = (Arc::clone(&self.streams), Arc::clone(places));
         listen(listener, way.server, streams, places).map_err(refused)
@@ -113,10 +115,39 @@ impl Proxy {
 impl Drop for Proxy {
     /// Nobody is to connect to what is no longer there.
     fn drop(&mut self) {
-        for path in &self.paths {
-            let _ = std::fs::remove_file(path);
+        for socket in &self.sockets {
+            socket.remove();
         }
     }
+}
+
+/// A socket that this process has made; as long as it listens, no other file has its number.
+#[derive(Debug)]
+struct OwnSocket {
+    path: PathBuf,
+    file: (u64, u64),
+}
+
+impl OwnSocket {
+    fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: file_at(path)?,
+        })
+    }
+
+    /// Removes it, and not that of a proxy that was started in its place.
+    fn remove(&self) {
+        if file_at(&self.path).is_ok_and(|file| file == self.file) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Device and number of what lies on a path.
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    let found = path.symlink_metadata()?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Where kept rules are written down: as the file says, or in the folder that systemd has made for the unit.

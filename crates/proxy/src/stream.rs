@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ascar_congestion::{AnyController, Controller, InFlight, Reply, Sequences, WINDOW_X100_MAX};
 use ascar_nbd::{Command, Request};
-use ascar_plane::StreamIndicators;
+use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
 use crate::pending::{Sent, moved_bytes};
@@ -351,6 +351,21 @@ impl Stream {
     pub fn moved_bytes(&self) -> u64 {
         let state = self.state();
         state.read_bytes + state.written_bytes
+    }
+
+    /// Who answers.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Adds what it has moved, now that it is over.
+    pub fn add_to(&self, gone: &mut GoneStreams) {
+        let state = self.state();
+        gone.server.clone_from(&self.server);
+        gone.read_bytes += state.read_bytes;
+        gone.written_bytes += state.written_bytes;
+        gone.replies += state.replies;
     }
 
     /// What it shows.

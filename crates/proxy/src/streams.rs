@@ -7,7 +7,7 @@ use ascar_congestion::{
     AnyController, Deployment, Extended, Extensions, Faithful, Fixed, RuleSet, THESIS_AXES,
     WINDOW_X100_DEFAULT, WINDOW_X100_MAX,
 };
-use ascar_plane::StreamIndicators;
+use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::stream::{Hold, Member, Stream};
 use crate::turns::{ActiveStreams, ServerTurns, StreamTurn, TurnLength};
@@ -41,8 +41,8 @@ struct Inner {
     deployment: Option<Arc<Deployment>>,
     /// Streams that there were; the number of one tells its probes apart from others'.
     count: u64,
-    /// What streams had moved that are gone.
-    gone_bytes: u64,
+    /// What streams had moved that are gone, by server: no more than there are routes.
+    gone: BTreeMap<String, GoneStreams>,
 }
 
 impl Streams {
@@ -86,7 +86,7 @@ impl Streams {
         let mut inner = self.inner();
         if stream.leave(member, requests, bytes) {
             stream.turn().end();
-            inner.gone_bytes += stream.moved_bytes();
+            stream.add_to(inner.gone.entry(stream.server().to_owned()).or_default());
             inner.streams.retain(|_, one| !Arc::ptr_eq(one, stream));
         }
     }
@@ -116,11 +116,17 @@ impl Streams {
         inner.streams.values().map(|it| it.indicators()).collect()
     }
 
+    /// What streams to each server have moved that are gone.
+    pub fn gone(&self) -> Vec<GoneStreams> {
+        self.inner().gone.values().cloned().collect()
+    }
+
     /// Bytes that all streams have moved, also those that are gone.
     pub fn moved_bytes(&self) -> u64 {
         let inner = self.inner();
         let now: u64 = inner.streams.values().map(|it| it.moved_bytes()).sum();
-        inner.gone_bytes + now
+        let gone = inner.gone.values();
+        gone.map(|it| it.read_bytes + it.written_bytes).sum::<u64>() + now
     }
 
     fn hold(&self, deployment: Option<&Arc<Deployment>>, seed: u64) -> Hold {
