@@ -59,7 +59,7 @@ struct Trial {
 }
 
 /// Answers a manager for one plane. Times count from any beginning that stays the same.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Endpoint<P> {
     controller: String,
     workload: String,
@@ -111,6 +111,12 @@ impl<P: Plane> Endpoint<P> {
         let on_trial = self.trial.as_ref().map(|trial| &trial.named);
         let kept = self.kept.as_ref().map(|kept| &kept.named);
         on_trial.or(kept).map(|named| &*named.id)
+    }
+
+    /// Whether the rules in force are on trial.
+    #[must_use]
+    pub fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
     }
 
     /// The rules that are kept, whether or not others are on trial.
@@ -254,7 +260,7 @@ impl<P: Plane> Endpoint<P> {
             controller: self.controller.clone(),
             workload: self.workload.clone(),
             rules: self.rules().map(str::to_owned),
-            on_trial: self.trial.is_some(),
+            on_trial: self.is_on_trial(),
             text: self.plane.used().map(|rules| rules.to_text()),
         }
     }

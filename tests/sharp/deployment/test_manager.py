@@ -379,7 +379,7 @@ def test_two_controllers_of_one_name_are_told(server: MessageServer) -> None:
         (LoadRules(rules="0" * 12, text=ONE.text(), within_s=1), f"the text is that of {rules_id(ONE)}"),
         (LoadRules(rules=rules_id(ONE), text="x", within_s=1), "rule set: "),
         (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=0), "within_s = 0"),
-        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1e"),
+        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1000000000"),
     ],
 )
 def test_a_controller_refuses_what_it_cannot_follow(

@@ -1,16 +1,14 @@
-"""A controller's side: rules on trial until they are kept, else put back; kept ones until their limit."""
+"""A controller's side: the endpoint of rules, which is written in Rust, on a message server."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
 import secrets
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from ascar.errors import InputError
-from ascar.messaging import Message, token
+from ascar._core import KEPT_S_MAX, TRIAL_S_MAX, RuleEndpoint
+from ascar.errors import AscarError, InputError
+from ascar.messaging import Message, Refusal, decode, encode, token
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.messages import (
     FIND,
@@ -36,31 +34,15 @@ from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from ascar.messaging import Link
     from ascar.sharp.deployment.recording import ControllerTrace
 
-TRIAL_MAX_S = 3_600.0
+TRIAL_MAX_S = TRIAL_S_MAX
 """The longest time that rules are on trial without a word from the manager."""
-KEPT_MAX_S = 31_536_000.0
+KEPT_MAX_S = KEPT_S_MAX
 """The longest time limit of kept rules: 365 days."""
 _RECORD_MAX_S = 3_600.0
-Asked = TypeVar("Asked", bound=Message)
-Said = TypeVar("Said", bound=Message)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Rules that are kept.
-
-    Attributes:
-        rules: the rules.
-        ends_s: the end of their time limit, by the clock of the event loop; infinite: they stay.
-    """
-
-    rules: RuleSet
-    ends_s: float
+_CHANGES = (("load", LoadRules), ("renew", Renew), ("keep", Keep), ("back", Back), ("stop", Stop))
 
 
 class Plane(Protocol):
@@ -110,22 +92,18 @@ class ControllerEndpoint:
         self.name = token("controller", name)
         self.workload = token("workload", workload)
         self.instance = secrets.token_hex(8)
+        self._core = RuleEndpoint(self.name, self.workload, self.instance)
         self._link = link
         self._plane = plane
-        self._kept: _Kept | None = None
-        self._before: _Kept | None = None  # what was kept before `_kept`
-        self._trial: RuleSet | None = None
         self._turn = asyncio.Lock()
-        self._trial_end: asyncio.Task[None] | None = None
-        self._kept_end: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[None] | None = None
         self._recordings = 0
         self._recording: asyncio.Task[list[RecordingPart]] | None = None
 
     @property
     def rules(self) -> str | None:
         """Id of the rules in force, on trial or kept."""
-        now = _rules_of(self._kept) if self._trial is None else self._trial
-        return None if now is None else rules_id(now)
+        return self._core.rules
 
     async def serve(self) -> None:
         """Listen from now on.
@@ -134,12 +112,9 @@ class ControllerEndpoint:
             MessagingError: the link is closed.
         """
         await self._link.serve(FIND, Find, self._on_find)
-        await self._link.serve(ask("load", self.name), LoadRules, self._in_turn(self._on_load))
-        await self._link.serve(ask("keep", self.name), Keep, self._in_turn(self._on_keep))
-        await self._link.serve(ask("back", self.name), Back, self._in_turn(self._on_back))
-        await self._link.serve(ask("stop", self.name), Stop, self._in_turn(self._on_stop))
-        await self._link.serve(ask("show", self.name), Show, self._in_turn(self._on_show))
-        await self._link.serve(ask("renew", self.name), Renew, self._in_turn(self._on_renew))
+        for verb, kind in _CHANGES:
+            await self._link.serve(ask(verb, self.name), kind, self._on_change)
+        await self._link.serve(ask("show", self.name), Show, self._on_show)
         await self._link.serve(ask("record", self.name), StartRecording, self._on_record)
         await self._link.serve(ask("read", self.name), Read, self._on_read)
 
@@ -161,91 +136,62 @@ class ControllerEndpoint:
         await self._link.publish(beat(self.name), said)
 
     async def close(self) -> None:
-        """Give up a trial and a recording that are under way, so that nobody waits for their end."""
-        self._forget_trial()
-        self._wait_for_limit(None)
-        if self._recording is not None:
-            self._recording.cancel()
-
-    def _in_turn(
-        self, handler: Callable[[Asked], Coroutine[None, None, Said]]
-    ) -> Callable[[Asked], Coroutine[None, None, Said]]:
-        async def one_by_one(asked: Asked) -> Said:
-            async with self._turn:
-                return await handler(asked)
-
-        return one_by_one
+        """Give up what is under way, so that nobody waits for its end."""
+        for task in (self._end, self._recording):
+            if task is not None:
+                task.cancel()
 
     async def _on_find(self, asked: Find) -> Here | None:
         if asked.workload not in (None, self.workload):
             return None
         return Here(controller=self.name, workload=self.workload, instance=self.instance, rules=self.rules)
 
-    async def _on_load(self, asked: LoadRules) -> InForce:
-        if self._trial is not None and rules_id(self._trial) != asked.rules:
-            raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait until the trial ends")
-        _check_within(asked.within_s)
-        rules = RuleSet.parse(asked.text).bare()
-        if rules_id(rules) != asked.rules:
-            raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {rules_id(rules)}")
-        await self._plane.follow(rules)
-        self._forget_trial()
-        self._trial = rules
-        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
-        return self._in_force()
+    async def _on_change(self, asked: Message) -> InForce:
+        if isinstance(asked, LoadRules):
+            name = rules_id(RuleSet.parse(asked.text).bare())
+            if name != asked.rules:
+                raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {name}")
+        async with self._turn:
+            told, changes, text = self._core.answer(encode(asked), _now_s())
+            await self._follow(text, changes=changes)
+        answer = decode(told.encode(), InForce | Refusal)
+        if isinstance(answer, Refusal):
+            raise InputError(answer.reason)
+        return answer
 
-    async def _on_renew(self, asked: Renew) -> InForce:
-        _check_within(asked.within_s)
-        if self._trial is None or rules_id(self._trial) != asked.rules:
-            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
-        trial = self._trial
-        self._forget_trial()
-        self._trial = trial
-        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
-        return self._in_force()
+    async def _follow(self, text: str | None, *, changes: bool) -> None:
+        """Follow what the endpoint has decided; where the plane cannot, nothing is decided."""
+        if changes:
+            await self._plane.follow(None if text is None else RuleSet.parse(text).bare())
+        self._commit()
 
-    async def _on_keep(self, asked: Keep) -> InForce:
-        if self._trial is None or rules_id(self._trial) != asked.rules:
-            if self._trial is None and self._kept is not None and self.rules == asked.rules:
-                # Kept already: the answer was lost, or their time begins anew.
-                self._wait_for_limit(replace(self._kept, ends_s=_ends_s(asked.within_s)))
-                return self._in_force()
-            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
-        before, kept = self._kept, _Kept(self._trial, _ends_s(asked.within_s))
-        self._before = before
-        self._wait_for_limit(kept)
-        self._forget_trial()
-        return self._in_force()
+    def _commit(self) -> None:
+        """What was decided is so; its end is waited for."""
+        self._core.commit()
+        if self._end is not None and self._end is not asyncio.current_task():
+            self._end.cancel()
+        ends_at_s = self._core.ends_at_s
+        self._end = None if ends_at_s is None else asyncio.create_task(self._expire(ends_at_s))
 
-    async def _on_back(self, asked: Back) -> InForce:
-        if self._trial is not None and rules_id(self._trial) == asked.rules:
-            await self._plane.follow(_rules_of(self._kept))
-            self._forget_trial()
-        elif self._trial is None and self.rules == asked.rules:
-            before = self._before
-            if before is not None and before.ends_s <= asyncio.get_running_loop().time():
-                before = None
-            await self._plane.follow(_rules_of(before))
-            self._before = None
-            self._wait_for_limit(before)
-        return self._in_force()
-
-    async def _on_stop(self, _: Stop) -> InForce:
-        await self._plane.follow(None)
-        self._forget_trial()
-        self._before = self._kept
-        self._wait_for_limit(None)
-        return self._in_force()
+    async def _expire(self, ends_at_s: float) -> None:
+        await asyncio.sleep(ends_at_s - _now_s())
+        async with self._turn:
+            changes, text = self._core.expire(_now_s())
+            try:
+                await self._follow(text, changes=changes)
+            except AscarError:  # it followed these before
+                self._commit()
 
     async def _on_show(self, _: Show) -> RuleUse:
-        used = await self._plane.used()
-        return RuleUse(
-            controller=self.name,
-            workload=self.workload,
-            rules=self.rules,
-            on_trial=self._trial is not None,
-            text=None if used is None else used.text(),
-        )
+        async with self._turn:
+            used = await self._plane.used()
+            return RuleUse(
+                controller=self.name,
+                workload=self.workload,
+                rules=self.rules,
+                on_trial=self._core.on_trial,
+                text=None if used is None else used.text(),
+            )
 
     async def _on_record(self, asked: StartRecording) -> RecordingState:
         if not 0 < asked.seconds <= _RECORD_MAX_S:
@@ -269,56 +215,7 @@ class ControllerEndpoint:
     async def _recorded(self, seconds: float) -> list[RecordingPart]:
         return parts_of(await self._plane.record(seconds), self.name)
 
-    def _in_force(self) -> InForce:
-        return InForce(controller=self.name, rules=self.rules)
 
-    def _forget_trial(self) -> None:
-        self._trial = None
-        if self._trial_end is not None:
-            self._trial_end.cancel()
-            self._trial_end = None
-
-    def _wait_for_limit(self, kept: _Kept | None) -> None:
-        """These rules are kept from now on, until their limit."""
-        self._kept = kept
-        if self._kept_end is not None:
-            self._kept_end.cancel()
-            self._kept_end = None
-        if kept is not None and math.isfinite(kept.ends_s):
-            self._kept_end = asyncio.create_task(self._end_kept(kept))
-
-    async def _end_kept(self, kept: _Kept) -> None:
-        await asyncio.sleep(kept.ends_s - asyncio.get_running_loop().time())
-        async with self._turn:
-            if self._kept is not kept:
-                return
-            self._kept, self._before, self._kept_end = None, None, None
-            if self._trial is None:
-                with contextlib.suppress(InputError):  # it did without any before
-                    await self._plane.follow(None)
-
-    async def _expire(self, within_s: float) -> None:
-        await asyncio.sleep(within_s)
-        async with self._turn:
-            if self._trial is None:
-                return
-            with contextlib.suppress(InputError):  # it followed these before
-                await self._plane.follow(_rules_of(self._kept))
-            self._trial, self._trial_end = None, None
-
-
-def _rules_of(kept: _Kept | None) -> RuleSet | None:
-    return None if kept is None else kept.rules
-
-
-def _ends_s(within_s: float | None) -> float:
-    """The end of a time limit that begins now, by the clock of the event loop."""
-    if within_s is None:
-        return math.inf
-    _check_within(within_s, KEPT_MAX_S)
-    return asyncio.get_running_loop().time() + within_s
-
-
-def _check_within(within_s: float, most_s: float = TRIAL_MAX_S) -> None:
-    if not 0 < within_s <= most_s:
-        raise InputError(f"within_s = {within_s:.12g}: must be above 0, and at most {most_s:.12g}")
+def _now_s() -> float:
+    """The clock of the event loop."""
+    return asyncio.get_running_loop().time()
