@@ -517,6 +517,66 @@ def test_a_proxy_that_ends_leaves_the_socket_of_another_alone(start, folder):
         assert disk_of(proxy).read_text() == "another's" and not proxy.control.exists()
 
 
+class DeafServer(RawServer):
+    """Answers its first client's negotiation, and then reads nothing of it; serves others.
+
+    Args:
+        path: its socket.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.ends = threading.Event()
+        self._sessions = 0
+        super().__init__(path, self._served)
+
+    def _served(self, session: Session) -> None:
+        self._sessions += 1
+        is_first = self._sessions == 1
+        session.negotiate()
+        if is_first:
+            self.ends.wait()
+            return
+        for asked in session.requests():
+            session.answer(asked)
+
+
+def blocked(client: RawClient) -> None:
+    """Write until nothing is taken any more."""
+    client.negotiate()
+    client.socket.settimeout(1.0)
+    with pytest.raises(TimeoutError):
+        for at in range(64):
+            client.send(nbd.request(nbd.WRITE, at, 0, 1 << 20) + bytes(1 << 20))
+
+
+def test_a_server_that_takes_nothing_of_one_client_serves_others_and_its_end_is_passed_on(start, folder):
+    with DeafServer(folder / "server.sock") as server:
+        proxy = start.proxy(server.path)
+        with RawClient(disk_of(proxy)) as client:
+            blocked(client)
+            done = subprocess.run(
+                [sys.executable, "-c", READER, disk_of(proxy), "100"], capture_output=True, check=True
+            )
+            assert done.stdout == b"100 answers\n"
+            assert len(proxy.streams()) == 1
+            server.ends.set()
+            until(lambda: not proxy.streams())
+            assert proxy.log() == ""
+
+
+@pytest.mark.slow
+def test_a_client_that_leaves_a_server_that_takes_nothing_is_let_go(start, folder):
+    with DeafServer(folder / "server.sock") as server:
+        try:
+            proxy = start.proxy(server.path)
+            with RawClient(disk_of(proxy)) as client:
+                blocked(client)
+            assert len(proxy.streams()) == 1
+            until(lambda: not proxy.streams(), 90.0)
+        finally:
+            server.ends.set()
+
+
 def watched(proxy: Proxy) -> subprocess.CompletedProcess[str]:
     """A watch of a proxy that is not there, or whose socket is not to be had."""
     command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]

@@ -122,22 +122,13 @@ impl<'a> Requests<'a> {
             loop {
                 let (until, stop) = self.scan();
                 if until > self.start {
-                    let whole = &self.buffer[self.start..until];
-                    self.connection.server.write_all(whole)?;
-                    self.start = until;
+                    self.pass_on(until)?;
                 }
                 match stop {
                     Stop::Empty
                         if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
                     {
-                        let Connection { server, client, .. } = self.connection;
-                        if self
-                            .splicing
-                            .pass(client, server, self.payload_left, |_| ())?
-                        {
-                            self.payload_left = 0;
-                            self.reads_short = true;
-                        }
+                        self.splice()?;
                         break;
                     }
                     Stop::Empty => break,
@@ -148,6 +139,30 @@ impl<'a> Requests<'a> {
                     Stop::Broken(end) => return Err(end),
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Writes what may leave. A server may take its time, but not for a client that is gone.
+    fn pass_on(&mut self, until: usize) -> Result<(), End> {
+        while self.start < until {
+            let whole = &self.buffer[self.start..until];
+            let count = self.connection.server.write_some(whole)?;
+            self.start += count;
+            self.look(count > 0)?;
+        }
+        Ok(())
+    }
+
+    /// Passes the rest of a long payload on.
+    fn splice(&mut self) -> Result<(), End> {
+        let Connection { server, client, .. } = self.connection;
+        let (mut splicing, left) = (std::mem::take(&mut self.splicing), self.payload_left);
+        let passed = splicing.pass(client, server, left, |_| (), || self.look(false));
+        self.splicing = splicing;
+        if passed? {
+            self.payload_left = 0;
+            self.reads_short = true;
         }
         Ok(())
     }
