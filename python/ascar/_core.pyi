@@ -225,6 +225,8 @@ class RuleEndpoint:
         """Id of the rules in force, on trial or kept."""
     @property
     def on_trial(self) -> bool: ...
+    def left_s(self, now_s: float) -> float | None:
+        """The time after which the rules in force end by themselves; None: they stay."""
     @property
     def ends_at_s(self) -> float | None:
         """When `expire` is due."""

@@ -119,6 +119,14 @@ impl<P: Plane> Endpoint<P> {
         self.trial.is_some()
     }
 
+    /// How long the rules in force stay unless another word of the manager comes; None: they stay.
+    #[must_use]
+    pub fn left(&self, now: Duration) -> Option<Duration> {
+        let kept = || self.kept.as_ref()?.limit.map(|limit| limit.ends_at);
+        let trial = self.trial.as_ref().map(|trial| trial.ends_at);
+        Some(trial.or_else(kept)?.saturating_sub(now))
+    }
+
     /// The rules that are kept, whether or not others are on trial.
     #[must_use]
     pub fn kept(&self) -> Option<&KeptRules> {
@@ -211,7 +219,7 @@ impl<P: Plane> Endpoint<P> {
             Asked::Keep { rules, within_s } => self.keep(rules, *within_s, now),
             Asked::Back { rules } => self.back(rules, now),
             Asked::Stop {} => self.stop(),
-            Asked::Show {} => return Some(self.shown()),
+            Asked::Show {} => return Some(self.shown(now)),
             Asked::Observe {} => return Some(self.observed()),
             Asked::Record { .. } | Asked::Read { .. } => {
                 Err("this controller records nothing; leave it out".to_owned())
@@ -255,13 +263,14 @@ impl<P: Plane> Endpoint<P> {
         }
     }
 
-    fn shown(&self) -> Told {
+    fn shown(&self, now: Duration) -> Told {
         Told::Shown {
             controller: self.controller.clone(),
             workload: self.workload.clone(),
             rules: self.rules().map(str::to_owned),
             on_trial: self.is_on_trial(),
             text: self.plane.used().map(|rules| rules.to_text()),
+            left_s: self.left(now).map(|left| left.as_secs_f64()),
         }
     }
 

@@ -113,6 +113,9 @@ pub enum Told {
         on_trial: bool,
         /// The text of the rule file, with statistics.
         text: Option<String>,
+        /// The time after which they end by themselves; None: they stay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left_s: Option<f64>,
     },
     /// What the streams show.
     #[serde(rename = "rules.observed/1")]

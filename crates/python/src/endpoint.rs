@@ -62,6 +62,12 @@ impl RuleEndpoint {
         self.endpoint.is_on_trial()
     }
 
+    /// How long the rules in force stay by themselves; None: they stay.
+    fn left_s(&self, now_s: f64) -> PyResult<Option<f64>> {
+        let left = self.endpoint.left(moment(now_s)?);
+        Ok(left.map(|left| left.as_secs_f64()))
+    }
+
     /// When the time of rules ends next: `expire` is due then.
     #[getter]
     fn ends_at_s(&self) -> Option<f64> {

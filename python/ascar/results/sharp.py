@@ -418,11 +418,13 @@ class ControllerRules(msgspec.Struct, frozen=True, kw_only=True):
         controller: the name of the controller.
         rules: the id of its rules; null without rules.
         on_trial: whether the rules are on trial.
+        left_s: the time after which the rules end by themselves; null: they stay.
     """
 
     controller: str
     rules: str | None
     on_trial: bool
+    left_s: float | None = None
 
 
 class DeployedWorkload(msgspec.Struct, frozen=True, kw_only=True):

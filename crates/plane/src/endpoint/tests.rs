@@ -157,6 +157,7 @@ fn kept_rules_end_at_their_limit_and_nothing_is_in_force_then() {
     endpoint.answer(&keep("a", Some(100.0)), at(10));
     assert_ne!(endpoint.kept_changes(), changes);
     assert_eq!(endpoint.ends_at(), Some(at(110)));
+    assert_eq!(endpoint.left(at(109)), Some(at(1)));
     assert_eq!(endpoint.expire(at(109)), None);
     // What was kept before it does not come again either.
     endpoint.answer(&load("b", OTHER, 30.0), at(20));

@@ -191,6 +191,7 @@ class ControllerEndpoint:
                 rules=self.rules,
                 on_trial=self._core.on_trial,
                 text=None if used is None else used.text(),
+                left_s=self._core.left_s(_now_s()),
             )
 
     async def _on_record(self, asked: StartRecording) -> RecordingState:

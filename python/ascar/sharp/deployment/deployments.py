@@ -9,6 +9,7 @@ from ascar.messaging import token
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
+from ascar.sharp.deployment.messages import least_left_s
 from ascar.sharp.deployment.roster import ExpectedDeployment
 from ascar.sharp.rule_knobs import with_values
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ascar.messaging import Settings
     from ascar.results.sharp import SharpDeployResult, SharpDownResult
     from ascar.sharp.deployment.roster import Roster
+
+
+_LIMIT_MIN_S = 1.0
 
 
 class Deployments:
@@ -87,6 +91,8 @@ class Deployments:
     async def change(self, workload: str, values: Mapping[str, int]) -> tuple[SharpDeployResult, RuleSet]:
         """Change numbers of the rules in force on all controllers of a workload, or leave all as they are.
 
+        A time limit of theirs goes on.
+
         Args:
             workload: the workload.
             values: the new numbers, by knob of `ascar.sharp.rule_knobs`.
@@ -114,7 +120,9 @@ class Deployments:
                     "`ascar sharp deploy` first"
                 )
             rules = with_values(RuleSet.parse(text).bare(), values)
-            done = await manager.deploy(rules, workload, expected, len(shown))
+            left_s = least_left_s(one for one in shown if not one.on_trial)
+            limit_s = None if left_s is None else max(left_s, _LIMIT_MIN_S)
+            done = await manager.deploy(rules, workload, expected, len(shown), kept_for_s=limit_s)
             self._remember(workload, done)
             return done, rules
 

@@ -192,14 +192,19 @@ class Manager:
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 
-    async def keep(self, rules: RuleSet, names: Sequence[str]) -> None:
+    async def keep(self, rules: RuleSet, names: Sequence[str], within_s: float | None = None) -> None:
         """End a trial: its rules stay.
+
+        Args:
+            rules: the rules on trial.
+            names: the controllers.
+            within_s: the time limit, after which no rules are in force; None: they stay.
 
         Raises:
             DeploymentFailed: a controller does not; none follows them any more.
         """
         name = rules_id(rules)
-        _, problems = await self._ask_all(names, "keep", Keep(rules=name), InForce)
+        _, problems = await self._ask_all(names, "keep", Keep(rules=name, within_s=within_s), InForce)
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 

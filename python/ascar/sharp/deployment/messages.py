@@ -111,7 +111,7 @@ class Show(Message, frozen=True, tag="rules.show/1"):
     """What is in force, and how was it used?"""
 
 
-class RuleUse(Message, frozen=True, tag="rules.shown/1"):
+class RuleUse(Message, frozen=True, tag="rules.shown/1", omit_defaults=True):
     """Rules with their use.
 
     Attributes:
@@ -121,6 +121,7 @@ class RuleUse(Message, frozen=True, tag="rules.shown/1"):
         on_trial: whether they have not been kept yet.
         text: the text of the rule file, with statistics since the rules were put in force; None without
             rules.
+        left_s: the time after which they end by themselves; None: they stay.
     """
 
     controller: str
@@ -128,6 +129,12 @@ class RuleUse(Message, frozen=True, tag="rules.shown/1"):
     rules: str | None = None
     on_trial: bool = False
     text: str | None = None
+    left_s: float | None = None
+
+
+def least_left_s(shown: Iterable[RuleUse]) -> float | None:
+    """The time after which the first controller's rules end by themselves; None: all stay."""
+    return min((max(0.0, one.left_s) for one in shown if one.left_s is not None), default=None)
 
 
 class StartRecording(Message, frozen=True, tag="rules.record/1"):
