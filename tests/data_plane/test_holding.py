@@ -492,6 +492,12 @@ def test_totals_go_on_when_a_client_leaves(start, folder):
             }
 
 
+def test_the_group_may_change_rules_where_the_file_says_so(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, "control_mode = 0o660\n")
+        assert stat.S_IMODE(proxy.control.stat().st_mode) == 0o660
+
+
 def test_one_too_many_on_the_control_socket_hears_why(start, folder):
     with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
         proxy = start.proxy(server.path)
