@@ -106,8 +106,10 @@ def test_connections_of_one_client_share_their_stream(start, folder):
             for client in (one, other):
                 client.negotiate()
                 client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(4)))
-            (stream,) = until(lambda: [one for one in proxy.streams() if one["in_flight"] == 3])
-            assert (stream["connections"], stream["window"]) == (2, 3.0)
+            (stream,) = until(
+                lambda: [it for it in proxy.streams() if (it["in_flight"], it["connections"]) == (3, 2)]
+            )
+            assert stream["window"] == 3.0
             for client in (one, other):
                 for at in range(4):
                     assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
@@ -427,8 +429,15 @@ def test_rules_say_how_many_streams_are_active(start, folder):
             assert [one["has_turn"] for one in proxy.streams()] == [None]
 
 
+def answering(session: Session) -> None:
+    """Answers each request at once."""
+    session.negotiate()
+    for asked in session.requests():
+        session.answer(asked)
+
+
 def test_a_client_that_stops_in_the_middle_of_a_request_holds_others_up_for_a_while_only(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with RawServer(folder / "server.sock", answering) as server:
         proxy = start.proxy(server.path, "active_streams = 1\nturn_ms = 50\n")
         with RawClient(disk_of(proxy)) as client:
             client.negotiate()
@@ -538,12 +547,11 @@ class DeafServer(RawServer):
     def _served(self, session: Session) -> None:
         self._sessions += 1
         is_first = self._sessions == 1
-        session.negotiate()
-        if is_first:
-            self.ends.wait()
+        if not is_first:
+            answering(session)
             return
-        for asked in session.requests():
-            session.answer(asked)
+        session.negotiate()
+        self.ends.wait()
 
 
 def blocked(client: RawClient) -> None:
