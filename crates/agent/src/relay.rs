@@ -208,12 +208,14 @@ fn verb_of(subject: &str, name: &str) -> Option<&'static str> {
 
 /// Whether a message is of a kind, in any version.
 fn fits(message: &[u8], kind: &str) -> bool {
-    serde_json::from_slice(message).is_ok_and(|found: Tagged| {
-        let version = found.message.strip_prefix("rules.");
-        version
-            .and_then(|it| it.strip_prefix(kind))
-            .is_some_and(|it| it.starts_with('/'))
-    })
+    let is_object = message.trim_ascii_start().starts_with(b"{");
+    is_object
+        && serde_json::from_slice(message).is_ok_and(|found: Tagged| {
+            let version = found.message.strip_prefix("rules.");
+            version
+                .and_then(|it| it.strip_prefix(kind))
+                .is_some_and(|it| it.starts_with('/'))
+        })
 }
 
 fn refusal(reason: &str) -> Vec<u8> {
