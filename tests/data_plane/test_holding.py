@@ -407,6 +407,7 @@ def test_no_more_streams_than_the_limit_are_active_and_all_have_their_turn(start
                 streams = proxy.streams()
                 active = max(active, sum(one["has_turn"] for one in streams))
                 waiting = max(waiting, sum(one["waiting"] for one in streams if not one["has_turn"]))
+                time.sleep(0.05)  # the proxy answers eight at a time
             assert [reader.communicate()[0] for reader in readers] == [b"300 answers\n"] * 5
         finally:
             for reader in readers:
@@ -510,10 +511,15 @@ def test_the_group_may_change_rules_where_the_file_says_so(start, folder):
 def test_one_too_many_on_the_control_socket_hears_why(start, folder):
     with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
         proxy = start.proxy(server.path)
-        for _ in range(8):
+
+        def listens() -> bool:
             listening = stack.enter_context(socket.socket(socket.AF_UNIX))
             listening.connect(str(proxy.control))
             listening.sendall(b'{"message": "rules.listen/1"}\n')
+            return b"rules.beat/1" in listening.makefile("rb").readline()
+
+        for _ in range(8):
+            until(listens)
         for _ in range(20):
             told = proxy.ask({"message": "rules.show/1"})
             assert told == {"message": "refusal/1", "reason": "connections: 8 are open; close one"}
