@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -46,24 +46,39 @@ class Proxy:
         folder: of its file, sockets and log.
         keys: of its file.
         routes: listening sockets and servers.
+        controller: its name.
     """
 
-    def __init__(self, folder: Path, keys: str, routes: dict[str, str]) -> None:
+    def __init__(self, folder: Path, keys: str, routes: dict[str, str], controller: str = "client1") -> None:
         self.folder, self.control = folder, folder / "control.sock"
         self.config, self._log = folder / "proxy.toml", folder / "proxy.log"
         tables = "".join(
             f"[[route]]\nlisten = {json.dumps(listen)}\nserver = {json.dumps(server)}\n"
             for listen, server in routes.items()
         )
-        head = 'controller = "client1"\nworkload = "blocks"\ncontrol = "control.sock"\n'
+        head = f'controller = "{controller}"\nworkload = "blocks"\ncontrol = "control.sock"\n'
         self.config.write_text(head + keys + tables)
         (folder / "connection.toml").write_text(f'url = "unix://{self.control}"\n')
+        self.process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
         command = [find_ascard(), "proxy", "--config", self.config]
         with self._log.open("w") as log:
-            self.process = subprocess.Popen(command, stderr=log)
-        until(lambda: self.control.exists() or self.process.poll() is not None)
-        if self.process.poll() is not None:
+            process = subprocess.Popen(command, stderr=log)
+        until(lambda: self._listens() or process.poll() is not None)
+        if process.poll() is not None:
             pytest.fail(self.log())
+        return process
+
+    def _listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as asking:
+            return asking.connect_ex(str(self.control)) == 0
+
+    def again(self, by: signal.Signals) -> None:
+        """End it by a signal, and start it anew, with an empty log."""
+        self.process.send_signal(by)
+        self.process.wait(WAIT_S)
+        self.process = self._begun()
 
     def log(self) -> str:
         """What it has said."""
@@ -85,6 +100,11 @@ class Proxy:
         """What its streams show."""
         return self.ask({"message": "rules.observe/1"})["streams"]
 
+    def stop(self) -> None:
+        """At once, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+
     def end(self) -> int:
         """As it is told to."""
         self.process.send_signal(signal.SIGTERM)
@@ -98,15 +118,14 @@ class Starter:
         self._folder, self._stack = folder, stack
         self._count = 0
 
-    def proxy(self, server: Path | str, keys: str = "", **routes: str) -> Proxy:
+    def proxy(self, server: Path | str, keys: str = "", controller: str = "client1", **routes: str) -> Proxy:
         """A proxy whose clients connect to `disk.sock` in its folder."""
         self._count += 1
         folder = self._folder / f"proxy{self._count}"
         folder.mkdir()
         address = server if isinstance(server, str) else f"unix:{server}"
-        proxy = Proxy(folder, keys, {"unix:disk.sock": address, **routes})
-        self._stack.callback(proxy.process.wait)
-        self._stack.callback(proxy.process.kill)
+        proxy = Proxy(folder, keys, {"unix:disk.sock": address, **routes}, controller)
+        self._stack.callback(proxy.stop)
         return proxy
 
     def nbdkit(self, *words: str) -> Path:
@@ -119,9 +138,9 @@ class Starter:
         assert process.poll() is None
         return path
 
-    def started(self, command: list[Any]) -> subprocess.Popen[bytes]:
+    def started(self, command: list[Any], stderr: IO[str] | None = None) -> subprocess.Popen[bytes]:
         """A program."""
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, stderr=stderr)
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         return process

@@ -13,6 +13,8 @@ from ascar.pilot.presets import Goal
 from ascar.pilot.round import Round
 
 __version__: str
+KEPT_S_MAX: float
+TRIAL_S_MAX: float
 
 @final
 class Analysis:
@@ -211,6 +213,29 @@ class Guard:
         """Floors and ceilings, as formulas that a mean has to fulfil."""
     def opens_in_minutes(self, day: int, minute: int) -> int | None:
         """Minutes from a moment (Sunday is day 0) to the next at which something may be changed."""
+
+@final
+class RuleEndpoint:
+    """Answers a rule manager for one controller; what it answers holds once it is committed."""
+
+    def __new__(cls, controller: str, workload: str, instance: str) -> RuleEndpoint:
+        """Without rules; ValueError: a name is not a token."""
+    @property
+    def rules(self) -> str | None:
+        """Id of the rules in force, on trial or kept."""
+    @property
+    def on_trial(self) -> bool: ...
+    def left_s(self, now_s: float) -> float | None:
+        """The time after which the rules in force end by themselves; None: they stay."""
+    @property
+    def ends_at_s(self) -> float | None:
+        """When `expire` is due."""
+    def answer(self, asked: bytes, now_s: float) -> tuple[str, bool, str | None]:
+        """The answer, whether other rules are to be followed, and their text (None: none are)."""
+    def expire(self, now_s: float) -> tuple[bool, str | None]:
+        """End what is over: whether other rules are to be followed, and their text."""
+    def commit(self) -> None:
+        """What was answered or ended last is so from now on."""
 
 @final
 class Forest:

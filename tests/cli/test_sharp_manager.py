@@ -257,6 +257,9 @@ def test_rules_that_slow_all_down_are_refused_on_trial(
         (("--floor", "120%"), "--floor = 1.2: must be from 0% to 100%"),
         (("--floor", "most"), "--floor = 'most': must be a share"),
         (("--back-after", "2 h"), "--back-after = '2 h': must be from 1 s to 60 min"),
+        (("--keep-for", "400 d"), "--keep-for = '400 d': must be from 1 s to 365 d"),
+        (("--keep-for", "soon"), "--keep-for = 'soon'"),
+        (("--keep-for", "1 h", "--back-after", "1 h"), "--back-after with --keep-for"),
         (("--rehearse", "nothing"), "scenario 'nothing'"),
     ):
         failed = ascar("sharp", "deploy", rules, "--workload", "writers", *wrong)
@@ -277,6 +280,38 @@ def test_rules_with_a_time_limit_end_by_themselves(
     while in_force(ascar("sharp", "show", "--json").document)["writers"] != before:
         assert time.monotonic() < end_s
         time.sleep(0.1)
+    assert ascar("sharp", "down", "--workload", "writers").status == 0
+
+
+def test_kept_rules_with_a_time_limit_end_and_none_are_in_force(
+    ascar: Callable[..., Any], served: Served, rules: Path, others: Path
+) -> None:
+    assert ascar("sharp", "deploy", rules, "--workload", "writers", "--floor", "0%").status == 0
+    limited = ascar(
+        "sharp", "deploy", others, "--workload", "writers", "--floor", "0%", "--keep-for", "5 s", "--json"
+    ).document  # fmt: skip
+    assert (limited["kept_for_s"], limited["ends_after_s"]) == (5, None)
+    shown = ascar("sharp", "show", "--json").document
+    assert in_force(shown)["writers"] <= {limited["rules"], None}
+    assert not any(at["on_trial"] for one in shown["workloads"] for at in one["controllers"])
+    assert all((at["left_s"] or 0) <= 5 for one in shown["workloads"] for at in one["controllers"])
+    end_s = time.monotonic() + WAIT_S
+    while in_force(ascar("sharp", "show", "--json").document)["writers"] != {None}:
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    assert ascar("sharp", "down", "--workload", "writers").status == 0
+
+
+def test_what_is_set_by_hand_ends_when_the_rules_would_have(
+    ascar: Callable[..., Any], served: Served, others: Path
+) -> None:
+    deployed = ("sharp", "deploy", others, "--workload", "writers", "--floor", "0%", "--keep-for", "1 h")
+    assert ascar(*deployed).status == 0
+    assert ascar("sharp", "set", "--workload", "writers", "rule1_tau_us=12000").status == 0
+    shown = ascar("sharp", "show", "--json").document
+    left = [at["left_s"] for one in shown["workloads"] for at in one["controllers"] if at["rules"]]
+    assert left and all(3000 < one < 3600 for one in left)
+    assert " more" in ascar("sharp", "show").out
     assert ascar("sharp", "down", "--workload", "writers").status == 0
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import random
+import signal
 import socket
 import stat
 import subprocess
@@ -105,8 +106,10 @@ def test_connections_of_one_client_share_their_stream(start, folder):
             for client in (one, other):
                 client.negotiate()
                 client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(4)))
-            (stream,) = until(lambda: [one for one in proxy.streams() if one["in_flight"] == 3])
-            assert (stream["connections"], stream["window"]) == (2, 3.0)
+            (stream,) = until(
+                lambda: [it for it in proxy.streams() if (it["in_flight"], it["connections"]) == (3, 2)]
+            )
+            assert stream["window"] == 3.0
             for client in (one, other):
                 for at in range(4):
                     assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
@@ -241,6 +244,117 @@ def test_a_deployment_with_a_limit_ends_by_itself(start, folder):
         until(lambda: proxy.ask({"message": "rules.show/1"})["rules"] is None)
 
 
+def test_kept_rules_end_at_their_limit_although_control_is_gone_and_everything_passes(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path)
+        words = ["deploy", "rules.txt", "--floor", "0%", "--keep-for"]
+        deploy(proxy, [*words, "1 h"], rules(4))
+        done = deploy(proxy, [*words, "6 s"], rules(2))
+        assert proxy.ask({"message": "rules.show/1"})["on_trial"] is False
+        work(proxy, 40)
+        assert server.most <= 8  # the window that streams begin with
+        until(lambda: "their time is over" in proxy.log())
+        server.most = 0
+        work(proxy, 100)
+        assert server.most > 50
+        assert proxy.log() == f"ascard proxy: rules {done['rules']}: their time is over; in force: none\n"
+        assert proxy.ask({"message": "rules.keep/1", "rules": "a1", "within_s": -1})["reason"].startswith(
+            "within_s = -1"
+        )
+
+
+KEEPS = 'state_directory = "state"\n'
+
+
+def keep(proxy: Proxy, text: str, within_s: float | None = None, name: str = "a1") -> None:
+    """Rules that are kept, as a manager does it."""
+    assert proxy.ask(load(text, 30.0, name))["rules"] == name
+    limit = {} if within_s is None else {"within_s": within_s}
+    assert proxy.ask({"message": "rules.keep/1", "rules": name, **limit})["rules"] == name
+
+
+def shown(proxy: Proxy) -> dict[str, Any]:
+    """What is in force."""
+    return proxy.ask({"message": "rules.show/1"})
+
+
+def test_kept_rules_survive_a_restart_and_those_on_trial_do_not(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3), 3600)
+        assert proxy.ask(load(rules(5), 30.0, "b2"))["rules"] == "b2"
+        (file,) = (proxy.folder / "state").iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        for end in (signal.SIGKILL, signal.SIGTERM):
+            proxy.again(end)
+            assert (shown(proxy)["rules"], shown(proxy)["on_trial"]) == ("a1", False)
+            assert shown(proxy)["text"].splitlines()[0] == "1,1000000"
+            server.most = 0
+            work(proxy, 60)
+            assert server.most <= 8
+        assert proxy.log() == "ascard proxy: rules a1: were kept before this start; in force again\n"
+        assert proxy.ask({"message": "rules.stop/1"})["rules"] is None
+        proxy.again(signal.SIGKILL)
+        assert (shown(proxy)["rules"], proxy.log(), list((proxy.folder / "state").iterdir())) == (
+            None,
+            "",
+            [],
+        )
+
+
+def test_kept_rules_end_at_their_limit_over_a_restart(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3), 3.0)
+        proxy.again(signal.SIGKILL)
+        until(lambda: shown(proxy)["rules"] is None)
+        keep(proxy, rules(3), 0.5)
+        proxy.process.kill()
+        time.sleep(0.6)
+        proxy.again(signal.SIGKILL)
+        assert shown(proxy)["rules"] is None
+        assert "rules a1: their time is over; it is ignored: no rules are in force" in proxy.log()
+
+
+def test_a_file_of_kept_rules_that_is_broken_newer_or_hostile_is_named_and_ignored(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, KEEPS)
+        keep(proxy, rules(3))
+        (file,) = (proxy.folder / "state").iterdir()
+        good = file.read_bytes()
+
+        def link(path: Path) -> None:
+            path.symlink_to("/etc/passwd")
+
+        def write(content: bytes):
+            return lambda path: path.write_bytes(content)
+
+        for make, words in (
+            (write(good[:-1]), "checksum"),
+            (write(good.replace(b"a1", b"a2")), "checksum"),
+            (write(good.replace(b"-rules 1 ", b"-rules 2 ")), 'version = "2"'),
+            (write(b""), "is no file of kept rules"),
+            (write(b"\0" * (5 << 20)), "more than 4194304 bytes"),
+            (os.mkfifo, "is no file of kept rules"),
+            (link, "symbolic link"),
+            (Path.mkdir, "directory"),
+        ):
+            if file.is_dir():
+                file.rmdir()
+            file.unlink(missing_ok=True)
+            make(file)
+            proxy.again(signal.SIGKILL)
+            assert shown(proxy)["rules"] is None
+            assert proxy.log().count("\n") == 1 and words in proxy.log() and str(file) in proxy.log()
+        # In the folder's way, rules stay in force, and what does not outlast the process is named.
+        keep(proxy, rules(3))
+        assert "does not outlast this process" in proxy.log()
+        assert shown(proxy)["rules"] == "a1"
+        file.rmdir()
+        proxy.again(signal.SIGKILL)
+        assert (shown(proxy)["rules"], proxy.log()) == (None, "")
+
+
 @pytest.mark.slow
 def test_rules_below_the_floor_are_refused(start):
     proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))
@@ -275,11 +389,83 @@ def test_the_control_socket_is_its_users_alone_and_answers_anything_in_a_line(st
         assert proxy.log() == ""
 
 
-def test_rules_for_files_are_refused(start, folder):
+def turned(text: str, most: int) -> str:
+    """Rules under which so many streams to a server are active at a time."""
+    return text.replace("1,1000000", f"1,1000000,active_files={most}")
+
+
+def test_no_more_streams_than_the_limit_are_active_and_all_have_their_turn(start, folder):
+    with CountingServer(folder / "server.sock", 0.01) as server:
+        proxy = start.proxy(server.path, "window = 4\nactive_streams = 2\nturn_ms = 100\n")
+        readers = [
+            subprocess.Popen([sys.executable, "-c", READER, disk_of(proxy), "300"], stdout=subprocess.PIPE)
+            for _ in range(5)
+        ]
+        active, waiting = 0, 0
+        try:
+            while any(reader.poll() is None for reader in readers):
+                streams = proxy.streams()
+                active = max(active, sum(one["has_turn"] for one in streams))
+                waiting = max(waiting, sum(one["waiting"] for one in streams if not one["has_turn"]))
+                time.sleep(0.05)  # the proxy answers eight at a time
+            assert [reader.communicate()[0] for reader in readers] == [b"300 answers\n"] * 5
+        finally:
+            for reader in readers:
+                reader.kill()
+                reader.wait()
+        assert (active, waiting > 0, proxy.log()) == (2, True, "")
+
+
+def test_rules_say_how_many_streams_are_active(start, folder):
     with CountingServer(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
-        told = proxy.ask(load(rules(2).replace("1,1000000", "1,1000000,active_files=2"), 30.0))
-        assert told["message"] == "refusal/1" and "active_files = 2" in told["reason"]
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.read(1, 4096)
+            assert [one["has_turn"] for one in proxy.streams()] == [None]
+            assert proxy.ask(load(turned(rules(2), 2), 30.0))["rules"] == "a1"
+            client.read(2, 4096)
+            assert [one["has_turn"] for one in proxy.streams()] == [True]
+            proxy.ask({"message": "rules.stop/1"})
+            assert [one["has_turn"] for one in proxy.streams()] == [None]
+
+
+def answering(session: Session) -> None:
+    """Answers each request at once."""
+    session.negotiate()
+    for asked in session.requests():
+        session.answer(asked)
+
+
+def test_a_client_that_stops_in_the_middle_of_a_request_holds_others_up_for_a_while_only(start, folder):
+    with RawServer(folder / "server.sock", answering) as server:
+        proxy = start.proxy(server.path, "active_streams = 1\nturn_ms = 50\n")
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.send(nbd.request(nbd.WRITE, 1, 0, 4096) + bytes(100))
+            until(lambda: proxy.streams()[0]["in_flight"] == 1)
+            begun_s = time.monotonic()
+            done = subprocess.run(
+                [sys.executable, "-c", READER, disk_of(proxy), "3"], capture_output=True, check=True
+            )
+            assert done.stdout == b"3 answers\n"
+            assert time.monotonic() - begun_s > 3
+
+
+READER = f"""
+import sys
+sys.path.insert(0, {str(Path(nbd.__file__).parent)!r})
+from pathlib import Path
+import nbd_peers as nbd
+with nbd.RawClient(Path(sys.argv[1])) as client:
+    count = int(sys.argv[2])
+    client.negotiate()
+    client.send(b"".join(nbd.request(nbd.READ, at, 0, 512) for at in range(count)))
+    for at in range(count):
+        assert client.receive(528) == nbd.simple_reply(at) + bytes(512)
+    print(count, "answers")
+"""
+"""A client that is a process, and so a stream, of its own."""
 
 
 def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
@@ -297,6 +483,118 @@ def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
             found = next(line for line in lines if line["0.read_bytes_total"])
             watching.kill()
         assert (found["0.streams"], found["0.window"], found["0.read_bytes_total"]) == (1, 8.0, 4096)
+
+
+def test_totals_go_on_when_a_client_leaves(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        for reads in (1, 2):
+            with RawClient(disk_of(proxy)) as client:
+                client.negotiate()
+                client.read(1, 4096)
+            until(lambda: not proxy.streams())
+            (gone,) = proxy.ask({"message": "rules.observe/1"})["gone"]
+            assert gone == {
+                "server": f"unix:{server.path}",
+                "read_bytes": 4096 * reads,
+                "written_bytes": 0,
+                "replies": reads,
+            }
+
+
+def test_the_group_may_change_rules_where_the_file_says_so(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path, "control_mode = 0o660\n")
+        assert stat.S_IMODE(proxy.control.stat().st_mode) == 0o660
+
+
+def test_one_too_many_on_the_control_socket_hears_why(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
+        proxy = start.proxy(server.path)
+
+        def listens() -> bool:
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.connect(str(proxy.control))
+            listening.sendall(b'{"message": "rules.listen/1"}\n')
+            return b"rules.beat/1" in listening.makefile("rb").readline()
+
+        for _ in range(8):
+            until(listens)
+        for _ in range(20):
+            told = proxy.ask({"message": "rules.show/1"})
+            assert told == {"message": "refusal/1", "reason": "connections: 8 are open; close one"}
+        (proxy.folder / "rules.txt").write_text(rules(4))
+        with pytest.raises(AssertionError, match="8 are open"):
+            deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"])
+
+
+def test_a_proxy_that_ends_leaves_the_socket_of_another_alone(start, folder):
+    with CountingServer(folder / "server.sock", 0.0) as server:
+        proxy = start.proxy(server.path)
+        for path in (proxy.control, disk_of(proxy)):
+            path.unlink()
+        disk_of(proxy).write_text("another's")
+        assert proxy.end() == 0
+        assert disk_of(proxy).read_text() == "another's" and not proxy.control.exists()
+
+
+class DeafServer(RawServer):
+    """Answers its first client's negotiation, and then reads nothing of it; serves others.
+
+    Args:
+        path: its socket.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.ends = threading.Event()
+        self._sessions = 0
+        super().__init__(path, self._served)
+
+    def _served(self, session: Session) -> None:
+        self._sessions += 1
+        is_first = self._sessions == 1
+        if not is_first:
+            answering(session)
+            return
+        session.negotiate()
+        self.ends.wait()
+
+
+def blocked(client: RawClient) -> None:
+    """Write until nothing is taken any more."""
+    client.negotiate()
+    client.socket.settimeout(1.0)
+    with pytest.raises(TimeoutError):
+        for at in range(64):
+            client.send(nbd.request(nbd.WRITE, at, 0, 1 << 20) + bytes(1 << 20))
+
+
+def test_a_server_that_takes_nothing_of_one_client_serves_others_and_its_end_is_passed_on(start, folder):
+    with DeafServer(folder / "server.sock") as server:
+        proxy = start.proxy(server.path)
+        with RawClient(disk_of(proxy)) as client:
+            blocked(client)
+            done = subprocess.run(
+                [sys.executable, "-c", READER, disk_of(proxy), "100"], capture_output=True, check=True
+            )
+            assert done.stdout == b"100 answers\n"
+            assert len(proxy.streams()) == 1
+            server.ends.set()
+            until(lambda: not proxy.streams())
+            assert proxy.log() == ""
+
+
+@pytest.mark.slow
+def test_a_client_that_leaves_a_server_that_takes_nothing_is_let_go(start, folder):
+    with DeafServer(folder / "server.sock") as server:
+        try:
+            proxy = start.proxy(server.path)
+            with RawClient(disk_of(proxy)) as client:
+                blocked(client)
+            assert len(proxy.streams()) == 1
+            until(lambda: not proxy.streams(), 90.0)
+        finally:
+            server.ends.set()
 
 
 def watched(proxy: Proxy) -> subprocess.CompletedProcess[str]:

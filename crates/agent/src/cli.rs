@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::controllers::{Controllers, keepers_command};
 use crate::footprint;
 use crate::lease::{self, Lease};
+use crate::relay;
 use crate::sampler::Sampler;
 use crate::session::Session;
 use crate::starter::{Words, fork_starter};
@@ -114,6 +115,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(stopped) => stopped,
         Err(fault) => return say(fault, 1),
     };
+    if let Err(fault) = relay::start(&config) {
+        return say(fault, 1);
+    }
     match Session::new(config, stopped).and_then(|mut session| session.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(fault, 1),

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::collectors::CollectorOptions;
 use crate::controllers::{ProgramOptions, check_kept};
 use crate::derive::AverageOptions;
+use crate::relay::ProxyOptions;
 
 /// Everything that the file says.
 #[derive(Clone, Debug, Deserialize)]
@@ -63,7 +64,13 @@ pub struct Config {
     /// Programs that set knobs of their own.
     #[serde(default, rename = "program")]
     pub programs: Vec<ProgramOptions>,
+    /// Proxies of this node that the rule manager reaches through this agent.
+    #[serde(default, rename = "proxy")]
+    pub proxies: Vec<ProxyOptions>,
 }
+
+/// Proxies of one agent, each of which has a thread and a connection.
+const PROXIES_MAX: usize = 16;
 
 fn default_session() -> String {
     "default".to_owned()
@@ -122,11 +129,12 @@ impl ConfigFile for Config {
         for collector in &self.collectors {
             collector.check()?;
         }
-        Ok(())
+        self.check_proxies()
     }
 
     fn paths(&mut self) -> Vec<&mut PathBuf> {
-        self.connection.iter_mut().collect()
+        let controls = self.proxies.iter_mut().map(|it| &mut it.control);
+        self.connection.iter_mut().chain(controls).collect()
     }
 
     fn way(&self) -> Way<'_> {
@@ -141,6 +149,30 @@ impl Config {
     /// Length of a tick.
     pub fn interval(&self) -> Duration {
         Duration::from_secs_f64(self.interval_s)
+    }
+
+    fn check_proxies(&self) -> Result<(), Fault> {
+        if self.monitor_only && !self.proxies.is_empty() {
+            return Err(Fault(
+                "[[proxy]]: with monitor_only = true nobody changes rules through this agent; leave one of them out"
+                    .to_owned(),
+            ));
+        }
+        if self.proxies.len() > PROXIES_MAX {
+            return Err(Fault(format!(
+                "[[proxy]]: {} are given; allowed are {PROXIES_MAX} at most",
+                self.proxies.len()
+            )));
+        }
+        for (number, proxy) in self.proxies.iter().enumerate() {
+            if self.proxies[..number].contains(proxy) {
+                return Err(Fault(format!(
+                    "proxy.control = {:?}: is given twice; give each proxy once",
+                    proxy.control.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The dead man's patience.
@@ -169,6 +201,10 @@ mod tests {
         name = 'vm.dirty_ratio'
         minimum = 5
         maximum = 40
+        [[proxy]]
+        control = '/run/ascar-proxy/control.sock'
+        [[proxy]]
+        control = 'other.sock'
     ";
 
     #[test]
@@ -186,6 +222,13 @@ mod tests {
             ("'block'", "'blocks'", "blocks"),
             ("vm.dirty_ratio", "vm.dirty_ration", "vm.dirty_ration"),
             ("= 5", "= 50", "minimum"),
+            (
+                "other.sock",
+                "/run/ascar-proxy/control.sock",
+                "is given twice",
+            ),
+            ("calendar = true", "monitor_only = true", "[[proxy]]"),
+            ("control = 'other.sock'", "socket = 'other.sock'", "socket"),
             ("half_life_s = 10", "half_life_s = 0", "half_life_s"),
             ("connection = 'connection.toml'", "", "connection"),
         ] {

@@ -4,7 +4,7 @@
 //! In flow order: [`config`] is the file; [`collectors`] read the machine, each in a thread of its own ([`readers`]), into
 //! a [`sample`]; [`derive`] adds calendar and moving averages, which makes the [`sampler`]; [`clock`] says when;
 //! [`controllers`] set knobs, each through a process that puts everything back when we are gone, under a [`lease`];
-//! [`contact`] is the dead man's switch; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it,
+//! [`contact`] is the dead man's switch; [`relay`] passes the rule manager's messages on to proxies of the node; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it,
 //! after a [`starter`] that keeps the rights which the agent gives up.
 
 // A line that cannot be written must not end a daemon.
@@ -22,6 +22,7 @@ pub mod footprint;
 pub mod glob;
 pub mod lease;
 pub mod readers;
+pub mod relay;
 pub mod running;
 pub mod sample;
 pub mod sampler;

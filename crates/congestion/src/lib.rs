@@ -25,6 +25,7 @@ mod sequences;
 mod signals;
 mod stream;
 mod text;
+mod turns;
 mod usage;
 mod window;
 
@@ -41,9 +42,12 @@ pub use rivals::{
     Aimd, Bbr, Copa, Cubic, EnvoyGradient, Fixed, Gradient2, IoPathTune, RivalSettings, Vegas,
 };
 pub use rule::{Action, Interval, Observed, Region, Rule, SPACE};
-pub use rule_set::{Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX};
+pub use rule_set::{
+    ACTIVE_FILES_MAX, Deployment, RuleSet, UPDATES_PER_SECOND_DEFAULT, UPDATES_PER_SECOND_MAX,
+};
 pub use sequences::Sequences;
 pub use signals::{AXES, AXIS_NAMES, INFINITY, SILENCE_MAX_US, Signals, THESIS_AXES, Tracker};
 pub use stream::{Admission, Following, Misuse, NOW_US_MAX, Sending, Sent, Stream};
+pub use turns::{Nanos, Turns};
 pub use usage::Usage;
 pub use window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN, hundredths, stepped};

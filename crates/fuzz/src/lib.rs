@@ -27,6 +27,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("interface-messages", messages::interface_messages),
     ("keeper-journal", keeper::journal),
     ("keeper-requests", keeper::requests),
+    ("kept-rules", texts::kept_rules),
     ("mounts", keeper::mounts),
     ("nats", messages::nats),
     ("network-blocks", network_blocks::network_blocks),

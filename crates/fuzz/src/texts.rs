@@ -1,5 +1,7 @@
 //! Files that people write, and formulas.
 
+use std::time::Duration;
+
 use ascar_agent::config::Config as AgentConfig;
 use ascar_congestion::RuleSet;
 use ascar_credentials::Credentials;
@@ -9,6 +11,7 @@ use ascar_interface::config::Config as InterfaceConfig;
 use ascar_messaging::Options;
 use ascar_messaging::file::ConfigFile;
 use ascar_proxy::config::Config as ProxyConfig;
+use ascar_proxy::kept::{Moment, Owner, Record};
 use ascar_simulation::Scenario;
 
 use crate::scratch;
@@ -28,6 +31,22 @@ pub fn proxy_file(bytes: &[u8]) {
     match ProxyConfig::parse(&String::from_utf8_lossy(bytes)) {
         Ok(config) => assert!(!config.ways().expect("its addresses were read").is_empty()),
         Err(fault) => assert!(!fault.to_string().is_empty()),
+    }
+}
+
+/// The file of the rules that a proxy has kept.
+pub fn kept_rules(bytes: &[u8]) {
+    let owner = Owner {
+        controller: "client1".to_owned(),
+        workload: "blocks".to_owned(),
+    };
+    let at = Moment {
+        now: Duration::ZERO,
+        unix: Duration::from_secs(1_800_000_000),
+    };
+    match Record::parse(bytes).and_then(|record| record.kept(&owner, at)) {
+        Ok(kept) => assert!(kept.limit.is_none_or(|limit| limit.ends_at <= limit.length)),
+        Err(why) => assert!(!why.is_empty() && !why.contains('\n')),
     }
 }
 

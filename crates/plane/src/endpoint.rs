@@ -1,5 +1,7 @@
-//! Answers a rule manager for one plane: rules on trial until they are kept, and put back when they are not.
+//! Answers a rule manager for one plane: rules on trial until they are kept, and put back when they are not; kept ones
+//! until their time limit.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use ascar_congestion::RuleSet;
@@ -10,36 +12,67 @@ use crate::plane::Plane;
 /// The longest time that rules are on trial without a word from the manager.
 pub const TRIAL_S_MAX: f64 = 3_600.0;
 
+/// The longest time limit of kept rules: 365 days.
+pub const KEPT_S_MAX: f64 = 31_536_000.0;
+
 /// Signs of an id or a name.
 const TOKEN_SIGNS_MAX: usize = 64;
 
 /// Rules with what the manager calls them.
 #[derive(Clone, Debug, PartialEq)]
-struct Named {
-    id: String,
-    rules: RuleSet,
+pub struct NamedRules {
+    /// Their id.
+    pub id: String,
+    /// The rules.
+    pub rules: RuleSet,
+}
+
+/// How long kept rules stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// The time that they were given.
+    pub length: Duration,
+    /// When it is over.
+    pub ends_at: Duration,
+}
+
+/// Rules that are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptRules {
+    /// The rules.
+    pub named: NamedRules,
+    /// How long they stay; None: until another word of the manager.
+    pub limit: Option<TimeLimit>,
+}
+
+impl KeptRules {
+    fn is_over(&self, now: Duration) -> bool {
+        self.limit.is_some_and(|limit| limit.ends_at <= now)
+    }
 }
 
 /// Rules on trial, and when it ends.
 #[derive(Clone, Debug, PartialEq)]
 struct Trial {
-    named: Named,
+    named: NamedRules,
     ends_at: Duration,
 }
 
 /// Answers a manager for one plane. Times count from any beginning that stays the same.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Endpoint<P> {
     controller: String,
     workload: String,
     instance: String,
     plane: P,
-    kept: Option<Named>,
+    kept: Option<KeptRules>,
     /// What was kept before `kept`.
-    before: Option<Named>,
+    before: Option<KeptRules>,
     trial: Option<Trial>,
-    /// The line of a trial that has ended by itself, until it is said.
-    ended: Option<String>,
+    /// Counts the changes of `kept`.
+    kept_changes: u64,
+    /// The lines of what has ended by itself, until they are said.
+    ended: VecDeque<String>,
     tick: u64,
     /// Id of what was in force at the end of the last tick, and whether it has changed since.
     ticked: (Option<String>, bool),
@@ -59,7 +92,8 @@ impl<P: Plane> Endpoint<P> {
             kept: None,
             before: None,
             trial: None,
-            ended: None,
+            kept_changes: 0,
+            ended: VecDeque::new(),
             tick: 0,
             ticked: (None, false),
         })
@@ -75,19 +109,81 @@ impl<P: Plane> Endpoint<P> {
     #[must_use]
     pub fn rules(&self) -> Option<&str> {
         let on_trial = self.trial.as_ref().map(|trial| &trial.named);
-        on_trial.or(self.kept.as_ref()).map(|named| &*named.id)
+        let kept = self.kept.as_ref().map(|kept| &kept.named);
+        on_trial.or(kept).map(|named| &*named.id)
     }
 
-    /// When the trial ends, if there is one: [`Endpoint::expire`] is due then.
+    /// Whether the rules in force are on trial.
     #[must_use]
-    pub fn trial_ends_at(&self) -> Option<Duration> {
-        self.trial.as_ref().map(|trial| trial.ends_at)
+    pub fn is_on_trial(&self) -> bool {
+        self.trial.is_some()
     }
 
-    /// Ends a trial whose time is over. Says in a line what is in force then.
+    /// How long the rules in force stay unless another word of the manager comes; None: they stay.
+    #[must_use]
+    pub fn left(&self, now: Duration) -> Option<Duration> {
+        let kept = || self.kept.as_ref()?.limit.map(|limit| limit.ends_at);
+        let trial = self.trial.as_ref().map(|trial| trial.ends_at);
+        Some(trial.or_else(kept)?.saturating_sub(now))
+    }
+
+    /// The rules that are kept, whether or not others are on trial.
+    #[must_use]
+    pub fn kept(&self) -> Option<&KeptRules> {
+        self.kept.as_ref()
+    }
+
+    /// A number that is another one whenever other rules are kept, or for another time.
+    #[must_use]
+    pub fn kept_changes(&self) -> u64 {
+        self.kept_changes
+    }
+
+    /// Goes on with rules that an endpoint before this one has kept; before the first request.
+    ///
+    /// # Errors
+    /// When their id is none, their time is over, or they cannot be followed.
+    pub fn take_up(&mut self, kept: KeptRules, now: Duration) -> Result<(), String> {
+        token("rules", &kept.named.id)?;
+        if kept.is_over(now) {
+            return Err(format!("rules {}: their time is over", kept.named.id));
+        }
+        self.follow(Some(&kept.named))?;
+        self.kept = Some(kept);
+        Ok(())
+    }
+
+    /// When the time of rules on trial or kept ends next, if it does: [`Endpoint::expire`] is due then.
+    #[must_use]
+    pub fn ends_at(&self) -> Option<Duration> {
+        let trial = self.trial.as_ref().map(|trial| trial.ends_at);
+        let kept = self.kept.as_ref().and_then(|kept| kept.limit);
+        trial.into_iter().chain(kept.map(|it| it.ends_at)).min()
+    }
+
+    /// Ends what is over. Says in a line what has ended by itself and was not said yet; called again until it says nothing.
     pub fn expire(&mut self, now: Duration) -> Option<String> {
+        self.end_in_time(now);
+        self.ended.pop_front()
+    }
+
+    fn end_in_time(&mut self, now: Duration) {
+        self.end_kept(now);
         self.end_trial(now);
-        self.ended.take()
+    }
+
+    /// Nothing is kept any more: not what was kept before either, which is older still.
+    fn end_kept(&mut self, now: Duration) {
+        let Some(kept) = self.kept.take_if(|kept| kept.is_over(now)) else {
+            return;
+        };
+        self.kept_changes += 1;
+        self.before = None;
+        if self.trial.is_none() {
+            // It has done without any before.
+            let _ = self.follow(None);
+        }
+        self.say_ended(&kept.named.id);
     }
 
     fn end_trial(&mut self, now: Duration) {
@@ -95,17 +191,19 @@ impl<P: Plane> Endpoint<P> {
             return;
         };
         // It followed these before.
-        let _ = self.follow(self.kept.clone());
+        let _ = self.follow_kept();
+        self.say_ended(&trial.named.id);
+    }
+
+    fn say_ended(&mut self, id: &str) {
         let now_in_force = self.rules().unwrap_or("none");
-        self.ended = Some(format!(
-            "rules {}: their time is over; in force: {now_in_force}",
-            trial.named.id
-        ));
+        let line = format!("rules {id}: their time is over; in force: {now_in_force}");
+        self.ended.push_back(line);
     }
 
     /// Answers a request; None where another controller is meant, or nothing is to be said yet.
     pub fn answer(&mut self, asked: &Asked, now: Duration) -> Option<Told> {
-        self.end_trial(now);
+        self.end_in_time(now);
         let answer = match asked {
             Asked::Find { workload } => {
                 let is_meant = workload.as_ref().is_none_or(|it| *it == self.workload);
@@ -118,10 +216,10 @@ impl<P: Plane> Endpoint<P> {
                 within_s,
             } => self.load(rules, text, *within_s, now),
             Asked::Renew { rules, within_s } => self.renew(rules, *within_s, now),
-            Asked::Keep { rules } => self.keep(rules),
-            Asked::Back { rules } => self.back(rules),
+            Asked::Keep { rules, within_s } => self.keep(rules, *within_s, now),
+            Asked::Back { rules } => self.back(rules, now),
             Asked::Stop {} => self.stop(),
-            Asked::Show {} => return Some(self.shown()),
+            Asked::Show {} => return Some(self.shown(now)),
             Asked::Observe {} => return Some(self.observed()),
             Asked::Record { .. } | Asked::Read { .. } => {
                 Err("this controller records nothing; leave it out".to_owned())
@@ -165,13 +263,14 @@ impl<P: Plane> Endpoint<P> {
         }
     }
 
-    fn shown(&self) -> Told {
+    fn shown(&self, now: Duration) -> Told {
         Told::Shown {
             controller: self.controller.clone(),
             workload: self.workload.clone(),
             rules: self.rules().map(str::to_owned),
-            on_trial: self.trial.is_some(),
+            on_trial: self.is_on_trial(),
             text: self.plane.used().map(|rules| rules.to_text()),
+            left_s: self.left(now).map(|left| left.as_secs_f64()),
         }
     }
 
@@ -179,13 +278,19 @@ impl<P: Plane> Endpoint<P> {
         Told::Observed {
             controller: self.controller.clone(),
             streams: self.plane.observe(),
+            gone: self.plane.gone(),
         }
     }
 
-    fn follow(&mut self, named: Option<Named>) -> Result<(), String> {
-        self.plane.follow(named.as_ref().map(|it| &it.rules))?;
+    fn follow(&mut self, named: Option<&NamedRules>) -> Result<(), String> {
+        self.plane.follow(named.map(|it| &it.rules))?;
         self.ticked.1 = true;
         Ok(())
+    }
+
+    fn follow_kept(&mut self) -> Result<(), String> {
+        let kept = self.kept.as_ref().map(|it| it.named.clone());
+        self.follow(kept.as_ref())
     }
 
     fn load(&mut self, id: &str, text: &str, within_s: f64, now: Duration) -> Result<(), String> {
@@ -197,19 +302,19 @@ impl<P: Plane> Endpoint<P> {
                 trial.named.id
             ));
         }
-        let ends_at = now + within(within_s)?;
+        let ends_at = now + within(within_s, TRIAL_S_MAX)?;
         let rules = RuleSet::parse(text).map_err(|fault| format!("text: {fault}"))?;
-        let named = Named {
+        let named = NamedRules {
             id: token("rules", id)?,
             rules,
         };
-        self.follow(Some(named.clone()))?;
+        self.follow(Some(&named))?;
         self.trial = Some(Trial { named, ends_at });
         Ok(())
     }
 
     fn renew(&mut self, id: &str, within_s: f64, now: Duration) -> Result<(), String> {
-        let ends_at = now + within(within_s)?;
+        let ends_at = now + within(within_s, TRIAL_S_MAX)?;
         match &mut self.trial {
             Some(trial) if trial.named.id == id => {
                 trial.ends_at = ends_at;
@@ -219,28 +324,38 @@ impl<P: Plane> Endpoint<P> {
         }
     }
 
-    fn keep(&mut self, id: &str) -> Result<(), String> {
-        match self.trial.take() {
-            Some(trial) if trial.named.id == id => {
-                self.before = self.kept.replace(trial.named);
-                Ok(())
-            }
-            None if self.rules() == Some(id) => Ok(()), // kept already: the answer was lost
-            other => {
-                self.trial = other;
-                Err(not_on_trial(id))
-            }
+    fn keep(&mut self, id: &str, within_s: Option<f64>, now: Duration) -> Result<(), String> {
+        let length = within_s.map(|it| within(it, KEPT_S_MAX)).transpose()?;
+        let limit = length.map(|length| TimeLimit {
+            length,
+            ends_at: now + length,
+        });
+        if let Some(trial) = self.trial.take_if(|trial| trial.named.id == id) {
+            let named = trial.named;
+            self.before = self.kept.replace(KeptRules { named, limit });
+        } else if let (None, Some(kept)) = (&self.trial, &mut self.kept)
+            && kept.named.id == id
+        {
+            // Kept already: the answer was lost, or their time begins anew.
+            kept.limit = limit;
+        } else {
+            return Err(not_on_trial(id));
         }
+        self.kept_changes += 1;
+        Ok(())
     }
 
-    fn back(&mut self, id: &str) -> Result<(), String> {
+    fn back(&mut self, id: &str, now: Duration) -> Result<(), String> {
         let is_on_trial = self.trial.as_ref().is_some_and(|it| it.named.id == id);
         if is_on_trial {
-            self.follow(self.kept.clone())?;
+            self.follow_kept()?;
             self.trial = None;
         } else if self.trial.is_none() && self.rules() == Some(id) {
-            self.follow(self.before.clone())?;
+            self.before.take_if(|before| before.is_over(now));
+            let before = self.before.as_ref().map(|it| it.named.clone());
+            self.follow(before.as_ref())?;
             self.kept = self.before.take();
+            self.kept_changes += 1;
         }
         Ok(())
     }
@@ -249,6 +364,7 @@ impl<P: Plane> Endpoint<P> {
         self.follow(None)?;
         self.trial = None;
         self.before = self.kept.take();
+        self.kept_changes += 1;
         Ok(())
     }
 }
@@ -258,12 +374,12 @@ fn not_on_trial(id: &str) -> String {
     format!("rules = {shown:?}: are not on trial here; load them first")
 }
 
-fn within(within_s: f64) -> Result<Duration, String> {
-    if within_s > 0.0 && within_s <= TRIAL_S_MAX {
+fn within(within_s: f64, most_s: f64) -> Result<Duration, String> {
+    if within_s > 0.0 && within_s <= most_s {
         return Ok(Duration::from_secs_f64(within_s));
     }
     Err(format!(
-        "within_s = {within_s}: must be above 0, and at most {TRIAL_S_MAX}"
+        "within_s = {within_s}: must be above 0, and at most {most_s}"
     ))
 }
 

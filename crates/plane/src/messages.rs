@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plane::StreamIndicators;
+use crate::plane::{GoneStreams, StreamIndicators};
 
 /// A request. Unknown kinds, versions and fields are refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -33,11 +33,14 @@ pub enum Asked {
         /// The length of the trial, from now.
         within_s: f64,
     },
-    /// The trial of these rules is over: they stay in force.
+    /// The trial of these rules is over: they stay in force. Of rules that are kept, the time begins anew.
     #[serde(rename = "rules.keep/1")]
     Keep {
         /// Their id.
         rules: String,
+        /// The time after which no rules are in force; None: they stay.
+        #[serde(default)]
+        within_s: Option<f64>,
     },
     /// These rules are not to be in force: what was before them is.
     #[serde(rename = "rules.back/1")]
@@ -110,6 +113,9 @@ pub enum Told {
         on_trial: bool,
         /// The text of the rule file, with statistics.
         text: Option<String>,
+        /// The time after which they end by themselves; None: they stay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left_s: Option<f64>,
     },
     /// What the streams show.
     #[serde(rename = "rules.observed/1")]
@@ -118,6 +124,8 @@ pub enum Told {
         controller: String,
         /// Each of them.
         streams: Vec<StreamIndicators>,
+        /// What others have moved before they ended, by server.
+        gone: Vec<GoneStreams>,
     },
     /// The end of a tick.
     #[serde(rename = "rules.beat/1")]

@@ -17,6 +17,24 @@ pub trait Plane {
 
     /// What each stream shows at present.
     fn observe(&self) -> Vec<StreamIndicators>;
+
+    /// What streams have moved that are gone.
+    fn gone(&self) -> Vec<GoneStreams> {
+        Vec::new()
+    }
+}
+
+/// What the streams to a server have moved that are gone: totals of all its streams go on with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoneStreams {
+    /// Who answered.
+    pub server: String,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests replied to.
+    pub replies: u64,
 }
 
 /// What a stream shows: its congestion state, its window, and what it has moved.
@@ -38,8 +56,11 @@ pub struct StreamIndicators {
     pub pt_ratio: f64,
     /// Requests that were sent and not replied to.
     pub in_flight: u32,
-    /// Connections that wait for the window or for their pace.
+    /// Connections that wait for the window, their pace or their turn.
     pub waiting: u32,
+    /// Whether it has a turn, where only so many streams to a server are active at a time; None: any number.
+    #[serde(default)]
+    pub has_turn: Option<bool>,
     /// Connections of the client to the server.
     pub connections: u32,
     /// Bytes read so far.

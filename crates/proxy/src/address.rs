@@ -3,15 +3,23 @@
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 
 use crate::socket::{Listener, Socket};
 
 /// How long a server may take to be reached.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Between attempts to reach a server of this machine whose queue is full.
+const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// An address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +86,7 @@ impl Address {
     /// When nobody is reached.
     pub fn connect(&self) -> io::Result<Socket> {
         match self {
-            Self::Unix(path) => Ok(Socket::Unix(UnixStream::connect(path)?)),
+            Self::Unix(path) => Ok(Socket::Unix(connect_within(path, CONNECT_LIMIT)?)),
             Self::Tcp(place) => {
                 let mut last = io::Error::other("has no address");
                 for one in place.to_socket_addrs()? {
@@ -102,6 +110,31 @@ impl Address {
             Self::Tcp(place) => Ok(Listener::Tcp(TcpListener::bind(place)?)),
         }
     }
+}
+
+/// Connects to a server of this machine. One whose queue of connections is full, because it accepts none, has so long.
+fn connect_within(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    let place = UnixAddr::new(path)?;
+    let until = Instant::now() + limit;
+    loop {
+        match connect(socket.as_raw_fd(), &place) {
+            Ok(()) => break,
+            Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) if Instant::now() < until => thread::sleep(CONNECT_PAUSE),
+            Err(Errno::EAGAIN) => {
+                let limit_s = limit.as_secs_f64();
+                return Err(io::Error::other(format!(
+                    "it has accepted nobody for {limit_s} s"
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// The numbers of a host and its port; None where its name would have to be looked up.
@@ -147,6 +180,8 @@ impl fmt::Display for Address {
 mod tests {
     use std::os::unix::net::UnixDatagram;
 
+    use nix::sys::socket::{Backlog, bind, listen};
+
     use super::*;
 
     #[test]
@@ -181,6 +216,35 @@ mod tests {
             let found = server.clone().unwrap().leads_to(&there.unwrap());
             assert_eq!(found, is_led, "{server:?} to {listens}");
         }
+    }
+
+    #[test]
+    fn a_server_that_accepts_nobody_is_given_up() {
+        let name = format!("ascar-proxy-queue-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let listener = socket(
+            AddressFamily::Unix,
+            SockType::Stream,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )
+        .unwrap();
+        bind(listener.as_raw_fd(), &UnixAddr::new(&path).unwrap()).unwrap();
+        listen(&listener, Backlog::new(1).unwrap()).unwrap();
+        let limit = Duration::from_millis(50);
+        let mut queued = Vec::new();
+        let why = loop {
+            match connect_within(&path, limit) {
+                Ok(stream) => queued.push(stream),
+                Err(error) => break error.to_string(),
+            }
+            assert!(queued.len() < 100);
+        };
+        assert_eq!(why, "it has accepted nobody for 0.05 s");
+        drop(listener);
+        let gone = connect_within(&path, limit).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]

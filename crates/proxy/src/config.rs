@@ -2,18 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use ascar_congestion::ACTIVE_FILES_MAX;
 use ascar_plane::token;
 use serde::Deserialize;
 
 use crate::address::Address;
 use crate::fault::Fault;
 use crate::streams::OwnHold;
+use crate::turns::TurnLength;
 
 /// The largest window of a controller.
 const WINDOW_MAX: i64 = 256;
 
 /// The longest gap between two requests.
 const GAP_US_MAX: i64 = 60_000_000;
+
+/// The longest turn of a stream.
+const TURN_MS_MAX: i64 = 1_000_000;
+
+/// Who may change rules: the proxy's user, or its group as well.
+const CONTROL_MODES: [u32; 2] = [0o600, 0o660];
 
 /// Routes of one proxy.
 const ROUTES_MAX: usize = 256;
@@ -33,11 +41,24 @@ pub struct Config {
     pub workload: String,
     /// The socket on which a rule manager is answered.
     pub control: PathBuf,
+    /// Who may speak to that socket.
+    #[serde(default = "default_mode")]
+    pub control_mode: u32,
+    /// Where kept rules are written down, so that a restart goes on with them.
+    pub state_directory: Option<PathBuf>,
     /// Requests in flight a stream while no rules are in force; any number where none is given.
     pub window: Option<i64>,
     /// The least gap between two requests of a stream while no rules are in force.
     #[serde(default)]
     pub gap_us: i64,
+    /// Streams to one server that are active at a time while rules do not say so; any number where none is given.
+    pub active_streams: Option<i64>,
+    /// How long a stream is active while others wait.
+    #[serde(default = "default_turn_ms")]
+    pub turn_ms: i64,
+    /// A stream that asks for nothing for so long gives its turn away.
+    #[serde(default = "default_turn_idle_ms")]
+    pub turn_idle_ms: i64,
     /// Who is connected to whom.
     #[serde(default, rename = "route")]
     pub routes: Vec<Route>,
@@ -71,6 +92,14 @@ fn default_workload() -> String {
     "default".to_owned()
 }
 
+fn default_turn_ms() -> i64 {
+    TurnLength::default().turn_ms.into()
+}
+
+fn default_turn_idle_ms() -> i64 {
+    TurnLength::default().idle_ms.into()
+}
+
 fn default_mode() -> u32 {
     0o600
 }
@@ -101,6 +130,7 @@ impl Config {
         let file = std::path::absolute(path).map_err(|error| wrong(&error))?;
         let folder = file.parent().unwrap_or(Path::new("/"));
         config.control = folder.join(&config.control);
+        config.state_directory = config.state_directory.map(|it| folder.join(it));
         for route in &mut config.routes {
             for place in [&mut route.listen, &mut route.server] {
                 if let Ok(address) = Address::parse(place) {
@@ -140,6 +170,12 @@ impl Config {
     fn check(&self) -> Result<(), Fault> {
         token("controller", &self.controller).map_err(Fault)?;
         token("workload", &self.workload).map_err(Fault)?;
+        if !CONTROL_MODES.contains(&self.control_mode) {
+            return Err(Fault(format!(
+                "control_mode = {:#o}: allowed are 0o600, and 0o660 for the group as well",
+                self.control_mode
+            )));
+        }
         if let Some(window) = self.window
             && !(1..=WINDOW_MAX).contains(&window)
         {
@@ -152,6 +188,23 @@ impl Config {
                 "gap_us = {}: allowed are 0 to {GAP_US_MAX}",
                 self.gap_us
             )));
+        }
+        if let Some(most) = self.active_streams
+            && !(1..=i64::from(ACTIVE_FILES_MAX)).contains(&most)
+        {
+            return Err(Fault(format!(
+                "active_streams = {most}: allowed are 1 to {ACTIVE_FILES_MAX}; leave it out for any number"
+            )));
+        }
+        for (key, value, most, of) in [
+            ("turn_ms", self.turn_ms, TURN_MS_MAX, ""),
+            ("turn_idle_ms", self.turn_idle_ms, self.turn_ms, ", turn_ms"),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(Fault(format!(
+                    "{key} = {value}: allowed are 1 to {most}{of}"
+                )));
+            }
         }
         if self.routes.is_empty() || self.routes.len() > ROUTES_MAX {
             return Err(Fault(format!(
@@ -222,6 +275,11 @@ impl Config {
         OwnHold {
             window: self.window.map(|window| window as u32),
             gap_us: self.gap_us as u32,
+            active_streams: self.active_streams.map(|most| most as u32),
+            turn: TurnLength {
+                turn_ms: self.turn_ms as u32,
+                idle_ms: self.turn_idle_ms as u32,
+            },
         }
     }
 }
@@ -236,6 +294,8 @@ mod tests {
         control = 'control.sock'
         window = 8
         gap_us = 100
+        active_streams = 4
+        turn_ms = 200
         [[route]]
         listen = 'unix:disk0.sock'
         server = 'tcp:storage1:10809'
@@ -270,10 +330,19 @@ mod tests {
     fn mistakes_are_named() {
         for (from, to, word) in [
             ("client1", "client.1", "controller = \"client.1\""),
+            ("window = 8", "control_mode = 0o666", "control_mode = 0o666"),
             ("window = 8", "window = 0", "window = 0"),
             ("window = 8", "window = 257", "1 to 256"),
             ("gap_us = 100", "gap_us = -1", "gap_us = -1: allowed"),
             ("gap_us", "gap", "gap"),
+            ("active_streams = 4", "active_streams = 0", "1 to 1000000"),
+            ("turn_ms = 200", "turn_ms = 0", "turn_ms = 0: allowed"),
+            (
+                "turn_ms = 200",
+                "turn_ms = 7",
+                "turn_idle_ms = 8: allowed are 1 to 7, turn_ms",
+            ),
+            ("turn_ms = 200", "turn_idle_ms = 501", "turn_idle_ms = 501"),
             ("control = 'control.sock'", "", "control"),
             ("unix:disk0.sock", "disk0.sock", "route.listen"),
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),

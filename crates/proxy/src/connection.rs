@@ -16,7 +16,7 @@ use crate::pending::Pending;
 use crate::replies::Replies;
 use crate::requests::Requests;
 use crate::socket::Socket;
-use crate::stream::{Member, Stream};
+use crate::stream::{LOOK, Member, Stream};
 use crate::streams::Streams;
 
 /// The memory for what passes in one direction.
@@ -162,6 +162,7 @@ fn served(client: Socket, who: &str, address: &Address, streams: &Streams) -> Re
         .map_err(|error| End::Broken(format!("the server cannot be reached: {error}")))?;
     let say = |text: &str| LOG.line(format_args!("{who} to {address}: {text}"));
     let Negotiated { structured_replies } = negotiate(&client, &server, &say)?;
+    server.limit_writes(LOOK)?;
     let (stream, member) = streams.join(who, &address.to_string());
     let connection = Connection {
         client,

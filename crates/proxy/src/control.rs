@@ -6,12 +6,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ascar_plane::{Asked, Endpoint, Told};
 
 use crate::LOG;
 use crate::clock;
+use crate::kept::Keeping;
 use crate::plane::ProxyPlane;
 
 /// The longest line that is read, that of a message.
@@ -23,6 +24,9 @@ const CONNECTIONS_MAX: usize = 8;
 /// How long an answer may wait for somebody to read it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long one who is too many may take to ask: others wait meanwhile.
+const REFUSED_LIMIT: Duration = Duration::from_millis(200);
+
 /// What a piece of a line is read into.
 const PIECE_BYTES: usize = 4096;
 
@@ -33,6 +37,8 @@ const STACK_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Control {
     endpoint: Mutex<Endpoint<ProxyPlane>>,
+    /// Where what is kept is written down; taken while the endpoint is held.
+    keeping: Mutex<Option<Keeping>>,
     /// The number of the last tick, and its word.
     beat: Mutex<(u64, String)>,
     beaten: Condvar,
@@ -40,11 +46,12 @@ pub struct Control {
 }
 
 impl Control {
-    /// For an endpoint.
+    /// For an endpoint; what it keeps is written down where there is a place for it.
     #[must_use]
-    pub fn new(endpoint: Endpoint<ProxyPlane>) -> Self {
+    pub fn new(endpoint: Endpoint<ProxyPlane>, keeping: Option<Keeping>) -> Self {
         Self {
             endpoint: Mutex::new(endpoint),
+            keeping: Mutex::new(keeping),
             beat: Mutex::default(),
             beaten: Condvar::new(),
             open: AtomicUsize::new(0),
@@ -54,6 +61,31 @@ impl Control {
     /// The endpoint.
     pub fn endpoint(&self) -> MutexGuard<'_, Endpoint<ProxyPlane>> {
         self.endpoint.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends rules whose time is over; a line for each.
+    pub fn expire(&self) -> Vec<String> {
+        let mut endpoint = self.endpoint();
+        let now = clock::now();
+        let lines = std::iter::from_fn(|| endpoint.expire(now)).collect();
+        self.note(&endpoint);
+        lines
+    }
+
+    /// Answers a request. What is kept by it is on disk before it is said.
+    fn answer(&self, asked: &Asked) -> Told {
+        let mut endpoint = self.endpoint();
+        let told = endpoint.answer(asked, clock::now());
+        self.note(&endpoint);
+        // Who asks here means whoever is here.
+        told.unwrap_or_else(|| Told::refusal("workload: is another's"))
+    }
+
+    fn note(&self, endpoint: &Endpoint<ProxyPlane>) {
+        let mut keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(keeping) = &mut *keeping {
+            keeping.note(endpoint);
+        }
     }
 
     /// A tick is over: all who listen are told.
@@ -87,12 +119,11 @@ impl Control {
         Ok(())
     }
 
-    fn take_in(self: &Arc<Self>, mut client: UnixStream) {
+    fn take_in(self: &Arc<Self>, client: UnixStream) {
         let _ = client.set_write_timeout(Some(ANSWER_LIMIT));
         if self.open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.open.fetch_sub(1, Ordering::AcqRel);
-            let why = format!("connections: {CONNECTIONS_MAX} are open; close one");
-            let _ = say(&mut client, &Told::refusal(&why).to_line());
+            refuse(client);
             return;
         }
         let control = Arc::clone(self);
@@ -118,12 +149,7 @@ impl Control {
             match asked {
                 Err(reason) => return say(&mut client, &Told::refusal(&reason).to_line()),
                 Ok(Asked::Listen {}) => return self.tell_ticks(client),
-                Ok(asked) => {
-                    let told = self.endpoint().answer(&asked, clock::now());
-                    // Who asks here means whoever is here.
-                    let told = told.unwrap_or_else(|| Told::refusal("workload: is another's"));
-                    say(&mut client, &told.to_line())?;
-                }
+                Ok(asked) => say(&mut client, &self.answer(&asked).to_line())?,
             }
         }
         Ok(())
@@ -145,6 +171,20 @@ impl Control {
             beat = self.beat.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Refuses one who is too many. What is asked is read first: else the end of the connection would overtake the reason.
+fn refuse(mut client: UnixStream) {
+    let _ = client.set_read_timeout(Some(REFUSED_LIMIT));
+    let (begun, mut piece) = (Instant::now(), [0; PIECE_BYTES]);
+    while begun.elapsed() < REFUSED_LIMIT {
+        match client.read(&mut piece) {
+            Ok(count) if count > 0 && !piece[..count].contains(&b'\n') => {}
+            _ => break,
+        }
+    }
+    let why = format!("connections: {CONNECTIONS_MAX} are open; close one");
+    let _ = say(&mut client, &Told::refusal(&why).to_line());
 }
 
 fn say(client: &mut UnixStream, line: &str) -> io::Result<()> {

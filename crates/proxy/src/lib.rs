@@ -4,8 +4,10 @@
 //!
 //! In flow order: [`config`] is the file; [`listening`] takes clients in, each a [`connection`] of two threads, after
 //! a [`negotiation`] that is passed through and watched; [`requests`] go to the server as the [`stream`] admits them,
-//! [`replies`] come back and are told to it, long payloads past both by [`splicing`]; [`streams`] are all of them, and the [`plane`] on which rules act;
-//! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`running`] is the loop;
+//! [`replies`] come back and are told to it, long payloads past both by [`splicing`]; [`turns`] are those of a server's streams
+//! where few are active at a time; [`streams`] are all of them, and the [`plane`] on which rules act;
+//! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
+//! [`running`] is the loop;
 //! [`watching`] prints what streams show; [`cli`] starts it.
 
 // A line that cannot be written must not end a daemon.
@@ -19,6 +21,7 @@ pub mod connection;
 pub mod control;
 pub mod ending;
 pub mod fault;
+pub mod kept;
 pub mod listening;
 pub mod negotiation;
 pub mod pending;
@@ -30,6 +33,7 @@ pub mod socket;
 pub mod splicing;
 pub mod stream;
 pub mod streams;
+pub mod turns;
 pub mod watching;
 
 use ascar_log::Log;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ascar_congestion::RuleSet;
-use ascar_plane::{Plane, StreamIndicators};
+use ascar_plane::{GoneStreams, Plane, StreamIndicators};
 
 use crate::streams::Streams;
 
@@ -23,11 +23,6 @@ impl ProxyPlane {
 
 impl Plane for ProxyPlane {
     fn follow(&mut self, rules: Option<&RuleSet>) -> Result<(), String> {
-        if let Some(files) = rules.map(RuleSet::active_files).filter(|files| *files > 0) {
-            return Err(format!(
-                "active_files = {files}: the requests of this controller have no files; leave it out"
-            ));
-        }
         self.streams.follow(rules.cloned());
         Ok(())
     }
@@ -38,5 +33,9 @@ impl Plane for ProxyPlane {
 
     fn observe(&self) -> Vec<StreamIndicators> {
         self.streams.observe()
+    }
+
+    fn gone(&self) -> Vec<GoneStreams> {
+        self.streams.gone()
     }
 }

@@ -102,7 +102,7 @@ impl<'a> Replies<'a> {
                 };
                 if self
                     .splicing
-                    .pass(server, client, self.payload_left, on_piece)?
+                    .pass(server, client, self.payload_left, on_piece, || Ok(()))?
                 {
                     self.payload_left = 0;
                     self.reads_short = true;

@@ -40,6 +40,8 @@ enum Stop {
     Full { moves: u64 },
     /// More requests of this connection are in flight than are kept in mind; how much had moved then.
     TooMany { moves: u64 },
+    /// Other streams to the server have their turns.
+    Inactive,
     /// The first request leaves at this time.
     Paced { at_us: u64, bytes: u32 },
     /// What follows is wrong.
@@ -65,6 +67,9 @@ impl Shared<'_> {
             if self.pending.is_full() {
                 let moves = self.state.moves();
                 return Some(Stop::TooMany { moves });
+            }
+            if !self.state.has_turn(self.now_us) {
+                return Some(Stop::Inactive);
             }
             match self.state.admit(self.member, bytes, self.now_us) {
                 Admission::Now => {}
@@ -117,31 +122,47 @@ impl<'a> Requests<'a> {
             loop {
                 let (until, stop) = self.scan();
                 if until > self.start {
-                    let whole = &self.buffer[self.start..until];
-                    self.connection.server.write_all(whole)?;
-                    self.start = until;
+                    self.pass_on(until)?;
                 }
                 match stop {
                     Stop::Empty
                         if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
                     {
-                        let Connection { server, client, .. } = self.connection;
-                        if self
-                            .splicing
-                            .pass(client, server, self.payload_left, |_| ())?
-                        {
-                            self.payload_left = 0;
-                            self.reads_short = true;
-                        }
+                        self.splice()?;
                         break;
                     }
                     Stop::Empty => break,
                     Stop::Full { moves } => self.wait_for_room(moves)?,
                     Stop::TooMany { moves } => self.wait_for_answers(moves)?,
+                    Stop::Inactive => self.wait_for_turn()?,
                     Stop::Paced { at_us, bytes } => self.wait_for_pace(at_us, bytes)?,
                     Stop::Broken(end) => return Err(end),
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Writes what may leave. A server may take its time, but not for a client that is gone.
+    fn pass_on(&mut self, until: usize) -> Result<(), End> {
+        while self.start < until {
+            let whole = &self.buffer[self.start..until];
+            let count = self.connection.server.write_some(whole)?;
+            self.start += count;
+            self.look(count > 0)?;
+        }
+        Ok(())
+    }
+
+    /// Passes the rest of a long payload on.
+    fn splice(&mut self) -> Result<(), End> {
+        let Connection { server, client, .. } = self.connection;
+        let (mut splicing, left) = (std::mem::take(&mut self.splicing), self.payload_left);
+        let passed = splicing.pass(client, server, left, |_| (), || self.look(false));
+        self.splicing = splicing;
+        if passed? {
+            self.payload_left = 0;
+            self.reads_short = true;
         }
         Ok(())
     }
@@ -225,6 +246,15 @@ impl<'a> Requests<'a> {
             .stream
             .wait_for_move(&connection.member, moves, || connection.is_closed());
         self.look(has_moved)
+    }
+
+    fn wait_for_turn(&mut self) -> Result<(), End> {
+        let connection = self.connection;
+        let has_turn = connection.stream.turn().wait(
+            || connection.is_closed(),
+            |has_moved| self.look(has_moved).is_err(),
+        );
+        if has_turn { Ok(()) } else { Err(End::Closed) }
     }
 
     fn wait_for_pace(&mut self, at_us: u64, bytes: u32) -> Result<(), End> {

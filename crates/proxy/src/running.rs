@@ -1,6 +1,8 @@
-//! The daemon: listens, ticks, ends trials in time, and ends when told.
+//! The daemon: listens, ticks, ends rules in time, and ends when told.
 
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,15 +16,13 @@ use crate::config::{Config, Way};
 use crate::control::Control;
 use crate::ending::Ending;
 use crate::fault::Fault;
+use crate::kept::{Keeping, Owner};
 use crate::listening::{Places, listen};
 use crate::plane::ProxyPlane;
 use crate::streams::Streams;
 
 /// The length of a tick.
 const TICK: Duration = Duration::from_secs(1);
-
-/// Who may speak to the control socket: its user.
-const CONTROL_MODE: u32 = 0o600;
 
 /// Bytes of the id of a process.
 const INSTANCE_BYTES: usize = 8;
@@ -33,7 +33,7 @@ pub struct Proxy {
     control: Arc<Control>,
     streams: Arc<Streams>,
     /// Sockets that end with it.
-    paths: Vec<PathBuf>,
+    sockets: Vec<OwnSocket>,
 }
 
 impl Proxy {
@@ -47,10 +47,16 @@ impl Proxy {
         let plane = ProxyPlane::new(Arc::clone(&streams));
         let instance = instance()?;
         let endpoint = Endpoint::new(&config.controller, &config.workload, &instance, plane);
+        let mut endpoint = endpoint.map_err(Fault)?;
+        let mut keeping = keeping(config)?;
+        if let Some(keeping) = &mut keeping {
+            // Before the first client.
+            keeping.take_up(&mut endpoint);
+        }
         let mut proxy = Self {
-            control: Arc::new(Control::new(endpoint.map_err(Fault)?)),
+            control: Arc::new(Control::new(endpoint, keeping)),
             streams,
-            paths: Vec::new(),
+            sockets: Vec::new(),
         };
         let places = Arc::new(Places::default());
         for way in config.ways()? {
@@ -59,8 +65,8 @@ impl Proxy {
         // Whoever finds this one finds all of them.
         let path = &config.control;
         let refused = |error| Fault(format!("control = {:?}: {error}", path.display()));
-        let listener = listen_at(path, CONTROL_MODE).map_err(refused)?;
-        proxy.paths.push(path.clone());
+        let listener = listen_at(path, config.control_mode).map_err(refused)?;
+        proxy.sockets.push(OwnSocket::at(path).map_err(refused)?);
         proxy.control.listen(listener).map_err(refused)?;
         Ok(proxy)
     }
@@ -69,7 +75,7 @@ impl Proxy {
         let refused = |error| Fault(format!("route.listen = {}: {error}", way.listen));
         let listener = way.listen.listen(way.mode).map_err(refused)?;
         if let Address::Unix(path) = &way.listen {
-            self.paths.push(path.clone());
+            self.sockets.push(OwnSocket::at(path).map_err(refused)?);
         }
         let (streams, places) = (Arc::clone(&self.streams), Arc::clone(places));
         listen(listener, way.server, streams, places).map_err(refused)
@@ -84,13 +90,12 @@ impl Proxy {
             manager.works();
             let until = manager.next_by(begun + TICK);
             let left = until.saturating_duration_since(Instant::now());
-            let trial_left = self.control.endpoint().trial_ends_at();
-            let trial_left = trial_left.map_or(TICK, |at| at.saturating_sub(clock::now()));
-            if ending.comes_within(left.min(trial_left)) {
+            let rules_end_at = self.control.endpoint().ends_at();
+            let rules_left = rules_end_at.map_or(TICK, |at| at.saturating_sub(clock::now()));
+            if ending.comes_within(left.min(rules_left)) {
                 break;
             }
-            let expired = self.control.endpoint().expire(clock::now());
-            if let Some(line) = expired {
+            for line in self.control.expire() {
                 LOG.line(line);
             }
             let passed = begun.elapsed();
@@ -110,10 +115,53 @@ impl Proxy {
 impl Drop for Proxy {
     /// Nobody is to connect to what is no longer there.
     fn drop(&mut self) {
-        for path in &self.paths {
-            let _ = std::fs::remove_file(path);
+        for socket in &self.sockets {
+            socket.remove();
         }
     }
+}
+
+/// A socket that this process has made; as long as it listens, no other file has its number.
+#[derive(Debug)]
+struct OwnSocket {
+    path: PathBuf,
+    file: (u64, u64),
+}
+
+impl OwnSocket {
+    fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: file_at(path)?,
+        })
+    }
+
+    /// Removes it, and not that of a proxy that was started in its place.
+    fn remove(&self) {
+        if file_at(&self.path).is_ok_and(|file| file == self.file) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Device and number of what lies on a path.
+fn file_at(path: &Path) -> io::Result<(u64, u64)> {
+    let found = path.symlink_metadata()?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// Where kept rules are written down: as the file says, or in the folder that systemd has made for the unit.
+fn keeping(config: &Config) -> Result<Option<Keeping>, Fault> {
+    let of_unit = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
+    let Some(folder) = config.state_directory.clone().or_else(of_unit) else {
+        return Ok(None);
+    };
+    let owner = Owner {
+        controller: config.controller.clone(),
+        workload: config.workload.clone(),
+    };
+    let refused = |error| Fault(format!("state_directory = {:?}: {error}", folder.display()));
+    Keeping::within(&folder, owner).map(Some).map_err(refused)
 }
 
 /// An id that no other process has.

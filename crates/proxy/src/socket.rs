@@ -75,6 +75,35 @@ impl Socket {
         }
     }
 
+    /// From now on, what is written waits for no longer than this before [`Socket::write_some`] says so.
+    ///
+    /// # Errors
+    /// When an option is refused.
+    pub fn limit_writes(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
+            Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
+        }
+    }
+
+    /// Writes some of it; 0 where nothing was taken within the limit.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            let count = match self {
+                Self::Unix(stream) => (&mut &*stream).write(bytes),
+                Self::Tcp(stream) => (&mut &*stream).write(bytes),
+            };
+            match count {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                other => return other,
+            }
+        }
+    }
+
     /// Ends one or both directions; what was written before is still delivered.
     pub fn shutdown(&self, how: Shutdown) {
         // It may have ended already.

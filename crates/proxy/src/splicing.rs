@@ -27,7 +27,8 @@ pub struct Splicing {
 
 impl Splicing {
     /// Passes on so many bytes from one side to the other; false where no pipe is to be had, and nothing was passed.
-    /// `on_piece` is called with how many are still to come, before the other side has the last of those that have.
+    /// `on_piece` is called with how many are still to come, before the other side has the last of those that have;
+    /// `on_wait` where it takes nothing for as long as its writes may wait.
     ///
     /// # Errors
     /// When one side is gone before that.
@@ -37,6 +38,7 @@ impl Splicing {
         to: &Socket,
         count: usize,
         mut on_piece: impl FnMut(usize),
+        mut on_wait: impl FnMut() -> Result<(), End>,
     ) -> Result<bool, End> {
         if self.ends.is_none() {
             self.ends = pipe2(OFlag::O_CLOEXEC).ok();
@@ -46,11 +48,11 @@ impl Splicing {
         };
         let mut left = count;
         while left > 0 {
-            let mut held = moved(from, into, left.min(PIPE_BYTES))?;
+            let mut held = moved(from, into, left.min(PIPE_BYTES), &mut on_wait)?;
             left -= held;
             on_piece(left);
             while held > 0 {
-                held -= moved(out, to, held)?;
+                held -= moved(out, to, held, &mut on_wait)?;
             }
         }
         Ok(true)
@@ -58,10 +60,16 @@ impl Splicing {
 }
 
 /// Moves at most so many bytes, at least one.
-fn moved(from: &impl AsFd, to: &impl AsFd, count: usize) -> Result<usize, End> {
+fn moved(
+    from: &impl AsFd,
+    to: &impl AsFd,
+    count: usize,
+    on_wait: &mut impl FnMut() -> Result<(), End>,
+) -> Result<usize, End> {
     loop {
         match splice(from, None, to, None, count, SpliceFFlags::SPLICE_F_MOVE) {
             Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => on_wait()?,
             Ok(0) => return Err(End::Closed),
             other => return other.map_err(gone),
         }

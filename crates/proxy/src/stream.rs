@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use ascar_congestion::{AnyController, Controller, InFlight, Reply, Sequences, WINDOW_X100_MAX};
 use ascar_nbd::{Command, Request};
-use ascar_plane::StreamIndicators;
+use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
 use crate::pending::{Sent, moved_bytes};
+use crate::turns::StreamTurn;
 
 /// A wait is looked over after this long: a client that is gone while its requests wait is noticed then.
 pub const LOOK: Duration = Duration::from_secs(1);
@@ -28,6 +29,7 @@ pub struct Hold {
 pub struct Stream {
     client: String,
     server: String,
+    turn: Arc<StreamTurn>,
     state: Mutex<State>,
 }
 
@@ -35,6 +37,7 @@ pub struct Stream {
 #[derive(Debug)]
 pub struct State {
     hold: Hold,
+    turn: Arc<StreamTurn>,
     /// Counts the controllers that it had.
     holds: u64,
     /// Counts all that may let a request leave.
@@ -76,6 +79,13 @@ pub enum Admission {
 }
 
 impl State {
+    /// Whether the stream may be active now, where only so many to a server are.
+    #[inline]
+    #[must_use]
+    pub fn has_turn(&self, now_us: u64) -> bool {
+        self.turn.admits(now_us)
+    }
+
     /// Whether a request of a connection may leave. One that may has its place in the window from now on.
     #[inline]
     pub fn admit(&mut self, member: &Arc<Member>, bytes: u32, now_us: u64) -> Admission {
@@ -87,6 +97,9 @@ impl State {
         }
         self.in_flight.requests += 1;
         self.in_flight.bytes += u64::from(bytes);
+        if self.in_flight.requests == 1 {
+            self.turn.on_busy(true);
+        }
         match self.hold.controller.reserve(now_us, bytes) {
             at_us if at_us > now_us => Admission::At(at_us),
             _ => Admission::Now,
@@ -179,15 +192,19 @@ impl State {
         self.moves += 1;
         self.in_flight.requests -= requests;
         self.in_flight.bytes -= bytes;
+        if requests > 0 && self.in_flight.requests == 0 {
+            self.turn.on_busy(false);
+        }
     }
 }
 
 impl Stream {
     /// A stream without connections.
     #[must_use]
-    pub fn new(client: String, server: String, hold: Hold) -> Self {
+    pub fn new(client: String, server: String, hold: Hold, turn: Arc<StreamTurn>) -> Self {
         let state = State {
             hold,
+            turn: Arc::clone(&turn),
             holds: 0,
             moves: 0,
             in_flight: InFlight::default(),
@@ -202,8 +219,15 @@ impl Stream {
         Self {
             client,
             server,
+            turn,
             state: Mutex::new(state),
         }
+    }
+
+    /// Its turn among the streams to its server.
+    #[must_use]
+    pub fn turn(&self) -> &Arc<StreamTurn> {
+        &self.turn
     }
 
     /// What connections share. A thread that panicked leaves counters that are whole.
@@ -292,6 +316,7 @@ impl Stream {
         // Taken so that it is not between looking and waiting.
         drop(self.state());
         member.moved.notify_all();
+        self.turn.wake();
     }
 
     /// One more connection.
@@ -328,6 +353,21 @@ impl Stream {
         state.read_bytes + state.written_bytes
     }
 
+    /// Who answers.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Adds what it has moved, now that it is over.
+    pub fn add_to(&self, gone: &mut GoneStreams) {
+        let state = self.state();
+        gone.server.clone_from(&self.server);
+        gone.read_bytes += state.read_bytes;
+        gone.written_bytes += state.written_bytes;
+        gone.replies += state.replies;
+    }
+
     /// What it shows.
     pub fn indicators(&self) -> StreamIndicators {
         let state = self.state();
@@ -344,7 +384,8 @@ impl Stream {
             send_ewma_us: signals.send_us,
             pt_ratio: f64::from(signals.ratio100) / 100.0,
             in_flight: state.in_flight.requests,
-            waiting: state.waiting,
+            waiting: state.waiting + self.turn.waiting(),
+            has_turn: self.turn.has_turn(),
             connections: state.members.len() as u32,
             read_bytes: state.read_bytes,
             written_bytes: state.written_bytes,
@@ -367,7 +408,8 @@ mod tests {
     }
 
     fn stream(hold: Hold) -> (Stream, Arc<Member>) {
-        let stream = Stream::new("pid:1".to_owned(), "unix:/s".to_owned(), hold);
+        let turn = StreamTurn::new(1, Arc::default());
+        let stream = Stream::new("pid:1".to_owned(), "unix:/s".to_owned(), hold, turn);
         let member = stream.join();
         (stream, member)
     }

@@ -7,9 +7,10 @@ use ascar_congestion::{
     AnyController, Deployment, Extended, Extensions, Faithful, Fixed, RuleSet, THESIS_AXES,
     WINDOW_X100_DEFAULT, WINDOW_X100_MAX,
 };
-use ascar_plane::StreamIndicators;
+use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::stream::{Hold, Member, Stream};
+use crate::turns::{ActiveStreams, ServerTurns, StreamTurn, TurnLength};
 
 /// What holds streams while no rules do, and where they begin when some do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub struct OwnHold {
     pub window: Option<u32>,
     /// The least gap between two requests of a stream.
     pub gap_us: u32,
+    /// Streams to a server that are active at a time; None: any number.
+    pub active_streams: Option<u32>,
+    /// How long their turns are, also where rules say how many have one.
+    pub turn: TurnLength,
 }
 
 /// All streams.
@@ -31,11 +36,13 @@ pub struct Streams {
 struct Inner {
     /// By client and server.
     streams: BTreeMap<(String, String), Arc<Stream>>,
+    /// Those of each server that there was a stream to: no more than there are routes.
+    turns: BTreeMap<String, Arc<ServerTurns>>,
     deployment: Option<Arc<Deployment>>,
     /// Streams that there were; the number of one tells its probes apart from others'.
     count: u64,
-    /// What streams had moved that are gone.
-    gone_bytes: u64,
+    /// What streams had moved that are gone, by server: no more than there are routes.
+    gone: BTreeMap<String, GoneStreams>,
 }
 
 impl Streams {
@@ -57,7 +64,15 @@ impl Streams {
             None => {
                 inner.count += 1;
                 let hold = self.hold(inner.deployment.as_ref(), inner.count);
-                let stream = Arc::new(Stream::new(pair.0.clone(), pair.1.clone(), hold));
+                let limit = self.active_streams(inner.deployment.as_ref());
+                let of_server = inner.turns.entry(pair.1.clone()).or_insert_with(|| {
+                    let turns = ServerTurns::default();
+                    turns.limit(limit);
+                    Arc::new(turns)
+                });
+                let of_server = Arc::clone(of_server);
+                let turn = StreamTurn::new(inner.count as u32, of_server);
+                let stream = Arc::new(Stream::new(pair.0.clone(), pair.1.clone(), hold, turn));
                 inner.streams.insert(pair, Arc::clone(&stream));
                 stream
             }
@@ -70,7 +85,8 @@ impl Streams {
     pub fn leave(&self, stream: &Arc<Stream>, member: &Arc<Member>, requests: u32, bytes: u64) {
         let mut inner = self.inner();
         if stream.leave(member, requests, bytes) {
-            inner.gone_bytes += stream.moved_bytes();
+            stream.turn().end();
+            stream.add_to(inner.gone.entry(stream.server().to_owned()).or_default());
             inner.streams.retain(|_, one| !Arc::ptr_eq(one, stream));
         }
     }
@@ -81,6 +97,10 @@ impl Streams {
         inner.deployment = rules.map(|rules| Arc::new(Deployment::new(rules)));
         for (number, stream) in inner.streams.values().enumerate() {
             stream.hold(self.hold(inner.deployment.as_ref(), number as u64));
+        }
+        let limit = self.active_streams(inner.deployment.as_ref());
+        for turns in inner.turns.values() {
+            turns.limit(limit);
         }
     }
 
@@ -96,11 +116,17 @@ impl Streams {
         inner.streams.values().map(|it| it.indicators()).collect()
     }
 
+    /// What streams to each server have moved that are gone.
+    pub fn gone(&self) -> Vec<GoneStreams> {
+        self.inner().gone.values().cloned().collect()
+    }
+
     /// Bytes that all streams have moved, also those that are gone.
     pub fn moved_bytes(&self) -> u64 {
         let inner = self.inner();
         let now: u64 = inner.streams.values().map(|it| it.moved_bytes()).sum();
-        inner.gone_bytes + now
+        let gone = inner.gone.values();
+        gone.map(|it| it.read_bytes + it.written_bytes).sum::<u64>() + now
     }
 
     fn hold(&self, deployment: Option<&Arc<Deployment>>, seed: u64) -> Hold {
@@ -117,6 +143,16 @@ impl Streams {
             controller: following(Arc::clone(deployment), window_x100, seed),
             has_window: true,
         }
+    }
+
+    /// How many streams to a server are active at a time: as rules say, or the proxy's own file.
+    fn active_streams(&self, deployment: Option<&Arc<Deployment>>) -> Option<ActiveStreams> {
+        let of_rules = deployment.map(|it| it.rules.active_files());
+        let most = of_rules
+            .filter(|most| *most > 0)
+            .or(self.own.active_streams)?;
+        let length = self.own.turn;
+        Some(ActiveStreams { most, length })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -179,10 +215,33 @@ mod tests {
     }
 
     #[test]
+    fn rules_say_how_many_streams_are_active_or_the_file_does() {
+        let own = OwnHold {
+            active_streams: Some(1),
+            ..OwnHold::default()
+        };
+        let streams = Streams::new(own);
+        let join = |client, server| streams.join(client, server).0;
+        let (one, two) = (join("pid:1", "unix:/a"), join("pid:2", "unix:/a"));
+        let third = join("pid:3", "unix:/b");
+        let may = |stream: &Stream| stream.state().has_turn(10);
+        assert!(may(&one) && !may(&two), "one a server");
+        assert!(may(&third));
+        streams.follow(Some(uniform(0).with_active_files(2).unwrap()));
+        assert!(may(&one) && may(&two));
+        assert!(!may(&join("pid:4", "unix:/a")));
+        streams.follow(Some(uniform(0)));
+        assert!(may(&two) && !may(&one));
+        let shown: Vec<_> = streams.observe().iter().map(|it| it.has_turn).collect();
+        assert_eq!(shown, [Some(false), Some(true), Some(false), Some(false)]);
+    }
+
+    #[test]
     fn without_rules_the_own_window_holds() {
         let own = OwnHold {
             window: Some(4),
             gap_us: 50,
+            ..OwnHold::default()
         };
         let streams = Streams::new(own);
         streams.join("pid:1", "unix:/a");

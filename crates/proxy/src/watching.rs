@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ascar_arguments::{Mistake, show};
-use ascar_plane::StreamIndicators;
+use ascar_plane::{GoneStreams, StreamIndicators};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Deserialize)]
 struct Observed {
     streams: Vec<StreamIndicators>,
+    #[serde(default)]
+    gone: Vec<GoneStreams>,
 }
 
 /// Connects to the running proxy.
@@ -57,17 +59,23 @@ pub fn watch(config: &Config, socket: &UnixStream) -> Result<(), Fault> {
             return Err(wrong(&"the proxy has ended"));
         }
         let observed: Observed = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
-        let shown = Value::Object(indicators(config, &observed.streams));
+        let shown = Value::Object(indicators(config, &observed));
         show(&format!("{shown}\n")).map_err(|Mistake(text)| Fault(text))?;
         std::thread::sleep(INTERVAL);
     }
 }
 
-/// By route, from 0: sums and means over its streams.
-fn indicators(config: &Config, streams: &[StreamIndicators]) -> Map<String, Value> {
+/// By route, from 0: sums and means over the streams to its server. Routes to one server share their streams, which the
+/// first of them shows.
+fn indicators(config: &Config, observed: &Observed) -> Map<String, Value> {
     let mut found = Map::new();
     for (route, way) in config.routes.iter().enumerate() {
-        let own: Vec<_> = streams
+        let before = &config.routes[..route];
+        if before.iter().any(|it| it.server == way.server) {
+            continue;
+        }
+        let own: Vec<_> = observed
+            .streams
             .iter()
             .filter(|it| it.server == way.server)
             .collect();
@@ -78,10 +86,25 @@ fn indicators(config: &Config, streams: &[StreamIndicators]) -> Map<String, Valu
         put("streams", json!(own.len()));
         put("connections", json!(sum(&|it| it.connections.into())));
         put("in_flight", json!(sum(&|it| it.in_flight.into())));
+        if own.iter().any(|it| it.has_turn.is_some()) {
+            put(
+                "active",
+                json!(sum(&|it| it.has_turn.unwrap_or(true).into())),
+            );
+        }
         put("waiting", json!(sum(&|it| it.waiting.into())));
-        put("read_bytes_total", json!(sum(&|it| it.read_bytes)));
-        put("written_bytes_total", json!(sum(&|it| it.written_bytes)));
-        put("replies_total", json!(sum(&|it| it.replies)));
+        let gone = observed.gone.iter().find(|it| it.server == way.server);
+        let gone = gone.cloned().unwrap_or_default();
+        let total = |gone: u64, of: &dyn Fn(&StreamIndicators) -> u64| json!(gone + sum(of));
+        put(
+            "read_bytes_total",
+            total(gone.read_bytes, &|it| it.read_bytes),
+        );
+        put(
+            "written_bytes_total",
+            total(gone.written_bytes, &|it| it.written_bytes),
+        );
+        put("replies_total", total(gone.replies, &|it| it.replies));
         let mut put_mean = |name: &str, of: &dyn Fn(&StreamIndicators) -> Option<f64>| {
             let values: Vec<f64> = own.iter().filter_map(|it| of(it)).collect();
             if !values.is_empty() {
@@ -111,7 +134,10 @@ mod tests {
             server = 'unix:/s'
             [[route]]
             listen = 'unix:b'
-            server = 'tcp:h:1'",
+            server = 'tcp:h:1'
+            [[route]]
+            listen = 'unix:d'
+            server = 'unix:/s'",
         )
         .unwrap();
         let stream = |window, in_flight| StreamIndicators {
@@ -124,17 +150,44 @@ mod tests {
             pt_ratio: 1.0,
             in_flight,
             waiting: 0,
+            has_turn: None,
             connections: 1,
             read_bytes: 4096,
             written_bytes: 0,
             replies: 1,
         };
-        let found = indicators(&config, &[stream(Some(8.0), 3), stream(Some(4.0), 4)]);
+        let shown = |streams, gone| indicators(&config, &Observed { streams, gone });
+        let streams = vec![stream(Some(8.0), 3), stream(Some(4.0), 4)];
+        let found = shown(streams.clone(), Vec::new());
         assert_eq!(found["0.window"], json!(6.0));
         assert_eq!(found["0.in_flight"], json!(7));
         assert_eq!(found["0.read_bytes_total"], json!(8192));
         assert_eq!(found["1.streams"], json!(0));
-        assert!(!found.contains_key("1.window"));
-        assert!(!indicators(&config, &[stream(None, 1)]).contains_key("0.window"));
+        assert!(!found.keys().any(|key| key.starts_with("2.")), "as route 0");
+        assert!(!found.contains_key("1.window") && !found.contains_key("0.active"));
+        assert!(!shown(vec![stream(None, 1)], Vec::new()).contains_key("0.window"));
+        let gone = GoneStreams {
+            server: "unix:/s".to_owned(),
+            read_bytes: 1_000,
+            written_bytes: 5,
+            replies: 9,
+        };
+        let found = shown(streams, vec![gone]);
+        assert_eq!(found["0.read_bytes_total"], json!(9192));
+        assert_eq!(found["0.written_bytes_total"], json!(5));
+        assert_eq!(found["0.replies_total"], json!(11));
+        assert_eq!(found["1.replies_total"], json!(0));
+        let turned = StreamIndicators {
+            has_turn: Some(true),
+            ..stream(None, 1)
+        };
+        let resting = StreamIndicators {
+            has_turn: Some(false),
+            ..turned.clone()
+        };
+        assert_eq!(
+            shown(vec![turned, resting], Vec::new())["0.active"],
+            json!(1)
+        );
     }
 }

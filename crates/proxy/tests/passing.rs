@@ -20,6 +20,7 @@ use ascar_proxy::connection::serve;
 use ascar_proxy::socket::Socket;
 use ascar_proxy::stream::LOOK;
 use ascar_proxy::streams::{OwnHold, Streams};
+use ascar_proxy::turns::TurnLength;
 use ascar_random::Random;
 
 const REQUESTS: u64 = 200;
@@ -319,6 +320,7 @@ fn everything_passes_within_a_window() {
     let own = OwnHold {
         window: Some(5),
         gap_us: 0,
+        ..OwnHold::default()
     };
     for seed in 0..6 {
         let served = pass(
@@ -329,6 +331,22 @@ fn everything_passes_within_a_window() {
             seed * 10 + 1,
         );
         assert!(served.most <= 5, "{} at once", served.most);
+    }
+}
+
+#[test]
+fn everything_passes_in_turns() {
+    let own = OwnHold {
+        active_streams: Some(1),
+        turn: TurnLength {
+            turn_ms: 2,
+            idle_ms: 1,
+        },
+        ..OwnHold::default()
+    };
+    for seed in 0..6 {
+        let name = format!("turned{seed}");
+        pass(&name, seed % 2 == 0, own, seed % 3 == 0, seed * 10 + 3);
     }
 }
 

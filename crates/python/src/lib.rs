@@ -5,6 +5,7 @@ mod change_points;
 mod comparing;
 mod convert;
 mod credentials;
+mod endpoint;
 mod expressions;
 mod forest;
 mod guard;
@@ -38,6 +39,8 @@ mod _core {
     #[pymodule_export]
     use super::credentials::sign_in;
     #[pymodule_export]
+    use super::endpoint::RuleEndpoint;
+    #[pymodule_export]
     use super::expressions::{Expression, expression_literal};
     #[pymodule_export]
     use super::forest::Forest;
@@ -70,6 +73,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("KEPT_S_MAX", ascar_plane::KEPT_S_MAX)?;
+        module.add("TRIAL_S_MAX", ascar_plane::TRIAL_S_MAX)?;
         module.add("EXPRESSION_DEPTH_MAX", ascar_expression::DEPTH_MAX)?;
         module.add("EXPRESSION_LENGTH_MAX", ascar_expression::LENGTH_MAX)?;
         module.add("EXPRESSION_RESERVED", ascar_expression::RESERVED)

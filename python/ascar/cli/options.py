@@ -746,6 +746,13 @@ _BACK_AFTER = _option(
     "Put back what was in force after this time, an hour at most, e.g. '30 min'.",
 )
 BackAfter = Annotated[str | None, _BACK_AFTER]
+_KEEP_FOR = _option(
+    "--keep-for",
+    None,
+    "DURATION",
+    "Put no rules in force after this time limit, 365 days at most, e.g. '7 d'; default: they stay.",
+)
+KeepFor = Annotated[str | None, _KEEP_FOR]
 _FORGET = _option("--forget", None, None, "Do not wait for controllers that took rules before and are gone.")
 Forget = Annotated[bool, _FORGET]
 _LIBRARY = _option(

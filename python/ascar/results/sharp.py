@@ -122,7 +122,8 @@ class SharpDeployResult(
         workload: the workload of the controllers; null for all controllers.
         controllers: the controllers that follow the rules.
         checked: the throughput on trial and before; null without a floor.
-        ends_after_s: the time after which controllers put back the rules from before; null: the rules stay.
+        ends_after_s: the time after which controllers put back the rules from before; null: these are kept.
+        kept_for_s: the time limit of kept rules, after which none are in force; null: they stay.
     """
 
     rules: str
@@ -130,6 +131,7 @@ class SharpDeployResult(
     controllers: tuple[str, ...]
     checked: FloorCheck | None = None
     ends_after_s: float | None = None
+    kept_for_s: float | None = None
 
 
 class ExplainedRule(RuleResult, frozen=True, kw_only=True):
@@ -416,11 +418,13 @@ class ControllerRules(msgspec.Struct, frozen=True, kw_only=True):
         controller: the name of the controller.
         rules: the id of its rules; null without rules.
         on_trial: whether the rules are on trial.
+        left_s: the time after which the rules end by themselves; null: they stay.
     """
 
     controller: str
     rules: str | None
     on_trial: bool
+    left_s: float | None = None
 
 
 class DeployedWorkload(msgspec.Struct, frozen=True, kw_only=True):

@@ -237,6 +237,29 @@ def test_a_trial_that_nobody_ends_ends_by_itself(server: MessageServer) -> None:
     asyncio.run(run())
 
 
+def test_kept_rules_end_at_their_limit_and_are_kept_longer_when_that_is_said_again(
+    server: MessageServer,
+) -> None:
+    async def run() -> None:
+        async with site(server, "a") as at:
+            await at.manager.deploy(TWO, "a")
+            await at.manager.deploy(ONE, "a", kept_for_s=1.0)
+            await at.manager.keep(ONE, at.names)
+            await asyncio.sleep(1.5)  # longer than the limit that is no more
+            assert at.in_force == {"c0": rules_id(ONE)}
+            await at.manager.deploy(ONE, "a", kept_for_s=0.5)
+            async with asyncio.timeout(30):
+                while at.in_force["c0"] is not None:
+                    await asyncio.sleep(0.01)
+            # Not what was kept before them either.
+            assert at.planes["c0"].followed == [TWO, ONE, ONE, None]
+            with pytest.raises(DeploymentFailed, match="within_s = 40000000: must be above 0, and at most"):
+                await at.manager.deploy(ONE, "a", kept_for_s=4e7)
+            assert at.in_force == {"c0": None}
+
+    asyncio.run(run())
+
+
 def test_a_trial_that_is_renewed_goes_on(server: MessageServer) -> None:
     async def run() -> None:
         async with site(server, "a", "a") as at:
@@ -356,7 +379,7 @@ def test_two_controllers_of_one_name_are_told(server: MessageServer) -> None:
         (LoadRules(rules="0" * 12, text=ONE.text(), within_s=1), f"the text is that of {rules_id(ONE)}"),
         (LoadRules(rules=rules_id(ONE), text="x", within_s=1), "rule set: "),
         (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=0), "within_s = 0"),
-        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1e"),
+        (LoadRules(rules=rules_id(ONE), text=ONE.text(), within_s=1e9), "within_s = 1000000000"),
     ],
 )
 def test_a_controller_refuses_what_it_cannot_follow(

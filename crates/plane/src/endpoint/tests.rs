@@ -47,6 +47,13 @@ fn load(id: &str, text: &str, within_s: f64) -> Asked {
     }
 }
 
+fn keep(id: &str, within_s: Option<f64>) -> Asked {
+    Asked::Keep {
+        rules: id.to_owned(),
+        within_s,
+    }
+}
+
 fn refused(told: Option<Told>) -> String {
     match told {
         Some(Told::Refusal { reason }) => reason,
@@ -101,7 +108,7 @@ fn a_trial_goes_on_when_it_is_renewed() {
 #[test]
 fn a_trial_whose_time_is_over_is_neither_kept_nor_renewed() {
     for late in [
-        Asked::Keep { rules: named("a") },
+        keep("a", None),
         Asked::Renew {
             rules: named("a"),
             within_s: 30.0,
@@ -123,18 +130,15 @@ fn a_trial_whose_time_is_over_is_neither_kept_nor_renewed() {
 #[test]
 fn kept_rules_stay_and_are_what_is_put_back() {
     let mut endpoint = endpoint();
-    let keep = |id: &str| Asked::Keep {
-        rules: id.to_owned(),
-    };
     endpoint.answer(&load("a", TEXT, 30.0), at(0));
     assert_eq!(
-        in_force(endpoint.answer(&keep("a"), at(1))),
+        in_force(endpoint.answer(&keep("a", None), at(1))),
         Some(named("a"))
     );
     assert_eq!(endpoint.expire(at(100)), None);
     // The answer was lost, and it is said again.
     assert_eq!(
-        in_force(endpoint.answer(&keep("a"), at(2))),
+        in_force(endpoint.answer(&keep("a", None), at(2))),
         Some(named("a"))
     );
     endpoint.answer(&load("b", OTHER, 30.0), at(100));
@@ -146,6 +150,110 @@ fn kept_rules_stay_and_are_what_is_put_back() {
 }
 
 #[test]
+fn kept_rules_end_at_their_limit_and_nothing_is_in_force_then() {
+    let mut endpoint = endpoint();
+    endpoint.answer(&load("a", TEXT, 30.0), at(0));
+    let changes = endpoint.kept_changes();
+    endpoint.answer(&keep("a", Some(100.0)), at(10));
+    assert_ne!(endpoint.kept_changes(), changes);
+    assert_eq!(endpoint.ends_at(), Some(at(110)));
+    assert_eq!(endpoint.left(at(109)), Some(at(1)));
+    assert_eq!(endpoint.expire(at(109)), None);
+    // What was kept before it does not come again either.
+    endpoint.answer(&load("b", OTHER, 30.0), at(20));
+    endpoint.answer(&keep("b", Some(60.0)), at(21));
+    assert_eq!(
+        endpoint.expire(at(81)).as_deref(),
+        Some("rules b: their time is over; in force: none")
+    );
+    assert_eq!((endpoint.expire(at(200)), endpoint.ends_at()), (None, None));
+    assert_eq!(endpoint.plane().followed, [Some(0), Some(7), None]);
+    assert_eq!((endpoint.rules(), endpoint.kept()), (None, None));
+}
+
+#[test]
+fn the_time_of_kept_rules_begins_anew_when_they_are_kept_again() {
+    let mut endpoint = endpoint();
+    endpoint.answer(&load("a", TEXT, 30.0), at(0));
+    endpoint.answer(&keep("a", Some(100.0)), at(0));
+    endpoint.answer(&keep("a", Some(100.0)), at(90));
+    assert_eq!(endpoint.expire(at(189)), None);
+    assert_eq!(endpoint.rules(), Some("a"));
+    endpoint.answer(&keep("a", None), at(189));
+    assert_eq!(endpoint.expire(at(1_000_000)), None);
+    endpoint.answer(&keep("a", Some(1.0)), at(1_000_000));
+    // Even the manager's own word is too late.
+    let late = endpoint.answer(&keep("a", None), at(1_000_001));
+    assert!(refused(late).contains("not on trial"));
+    assert_eq!(endpoint.plane().followed, [Some(0), None]);
+}
+
+#[test]
+fn a_trial_goes_on_over_the_end_of_what_was_kept() {
+    let mut endpoint = endpoint();
+    endpoint.answer(&load("a", TEXT, 30.0), at(0));
+    endpoint.answer(&keep("a", Some(10.0)), at(0));
+    endpoint.answer(&load("b", OTHER, 30.0), at(5));
+    assert_eq!(endpoint.ends_at(), Some(at(10)));
+    assert_eq!(
+        endpoint.expire(at(10)).as_deref(),
+        Some("rules a: their time is over; in force: b")
+    );
+    assert_eq!(endpoint.expire(at(10)), None);
+    assert!(endpoint.expire(at(35)).unwrap().ends_with("none"));
+    // A clock that has stood still: both at once, and both are said.
+    endpoint.answer(&load("a", TEXT, 30.0), at(100));
+    endpoint.answer(&keep("a", Some(10.0)), at(100));
+    endpoint.answer(&load("b", OTHER, 30.0), at(101));
+    assert!(endpoint.expire(at(9_999)).unwrap().starts_with("rules a"));
+    assert!(endpoint.expire(at(9_999)).unwrap().starts_with("rules b"));
+    assert_eq!(endpoint.rules(), None);
+}
+
+#[test]
+fn what_was_kept_before_is_not_put_back_after_its_limit() {
+    let mut endpoint = endpoint();
+    endpoint.answer(&load("a", TEXT, 30.0), at(0));
+    endpoint.answer(&keep("a", Some(10.0)), at(0));
+    endpoint.answer(&load("b", OTHER, 30.0), at(1));
+    endpoint.answer(&keep("b", None), at(2));
+    let back = Asked::Back { rules: named("b") };
+    assert_eq!(in_force(endpoint.answer(&back, at(11))), None);
+    assert_eq!(endpoint.plane().followed, [Some(0), Some(7), None]);
+}
+
+#[test]
+fn an_endpoint_goes_on_with_what_another_has_kept() {
+    let mut first = endpoint();
+    first.answer(&load("a", TEXT, 30.0), at(0));
+    first.answer(&keep("a", Some(100.0)), at(0));
+    let kept = first.kept().unwrap().clone();
+    let mut second = endpoint();
+    second.take_up(kept.clone(), at(99)).unwrap();
+    assert_eq!(
+        (second.rules(), second.ends_at()),
+        (Some("a"), Some(at(100)))
+    );
+    assert!(second.expire(at(100)).is_some());
+    let mut third = endpoint();
+    assert!(
+        third
+            .take_up(kept.clone(), at(100))
+            .unwrap_err()
+            .contains("time is over")
+    );
+    let mut wrong = kept;
+    wrong.named.id = "a b".to_owned();
+    assert!(
+        third
+            .take_up(wrong, at(0))
+            .unwrap_err()
+            .contains("rules = \"a b\"")
+    );
+    assert!(third.plane().followed.is_empty());
+}
+
+#[test]
 fn back_undoes_a_trial_or_what_was_kept_last() {
     let mut endpoint = endpoint();
     let back = |id: &str| Asked::Back {
@@ -154,7 +262,7 @@ fn back_undoes_a_trial_or_what_was_kept_last() {
     endpoint.answer(&load("a", TEXT, 30.0), at(0));
     assert_eq!(in_force(endpoint.answer(&back("a"), at(1))), None);
     endpoint.answer(&load("a", TEXT, 30.0), at(2));
-    endpoint.answer(&Asked::Keep { rules: named("a") }, at(3));
+    endpoint.answer(&keep("a", None), at(3));
     assert_eq!(
         in_force(endpoint.answer(&back("b"), at(4))),
         Some(named("a"))
@@ -175,7 +283,7 @@ fn other_rules_are_refused_while_some_are_on_trial() {
 fn what_cannot_be_followed_changes_nothing() {
     let mut endpoint = endpoint();
     endpoint.answer(&load("a", TEXT, 30.0), at(0));
-    endpoint.answer(&Asked::Keep { rules: named("a") }, at(1));
+    endpoint.answer(&keep("a", None), at(1));
     let thirteen = TEXT.replace(",100,0,0\n", ",100,0,13\n");
     for (asked, word) in [
         (load("b", &thirteen, 30.0), "13 is refused"),
@@ -184,13 +292,16 @@ fn what_cannot_be_followed_changes_nothing() {
         (load("b", TEXT, f64::NAN), "within_s = NaN"),
         (load("b", TEXT, 3601.0), "within_s = 3601"),
         (load("b c", TEXT, 30.0), "rules = \"b c\""),
-        (Asked::Keep { rules: named("b") }, "not on trial"),
+        (keep("b", None), "not on trial"),
+        (keep("a", Some(0.0)), "within_s = 0"),
+        (keep("a", Some(f64::NAN)), "within_s = NaN"),
+        (keep("a", Some(31_536_001.0)), "at most 31536000"),
         (Asked::Record { seconds: 1.0 }, "records nothing"),
     ] {
         assert!(refused(endpoint.answer(&asked, at(2))).contains(word));
         assert_eq!(endpoint.rules(), Some("a"));
     }
-    assert_eq!(endpoint.trial_ends_at(), None);
+    assert_eq!(endpoint.ends_at(), None);
 }
 
 #[test]

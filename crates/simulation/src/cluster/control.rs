@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use ascar_congestion::{
     AnyController, Bounds, Deployment, Extended, Extensions, Faithful, Fixed, Probe, RuleSet,
-    Sequences, THESIS_AXES, Unit,
+    Sequences, THESIS_AXES, Turns, Unit,
 };
 
 use super::nanos;
-use super::turns::Turns;
 use crate::scenario::{Control, Controller, RuleExtensions, ScenarioError};
 
 /// Makes the controllers of a group's streams.

@@ -16,9 +16,8 @@ mod streams;
 mod summary;
 mod threads;
 mod transfer;
-mod turns;
 
-use ascar_congestion::{AnyController, InFlight, Sequences};
+use ascar_congestion::{AnyController, InFlight, Sequences, Turns};
 use ascar_random::Random;
 
 use crate::disk::Storage;
@@ -38,7 +37,6 @@ use metadata::MetadataServer;
 use summary::Counters;
 pub(crate) use summary::Series;
 use threads::Thread;
-use turns::Turns;
 
 /// A client: its cache and what it has done.
 #[derive(Debug)]

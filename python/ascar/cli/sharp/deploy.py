@@ -11,6 +11,7 @@ from ascar.cli.options import (
     Floor,
     Forget,
     Json,
+    KeepFor,
     Least,
     Quiet,
     Rehearse,
@@ -29,6 +30,7 @@ EXAMPLES = examples(
     "ascar sharp deploy rules.txt                       all controllers run one workload",
     "ascar sharp deploy rules.txt --workload random --least 5",
     "ascar sharp deploy rules.txt --rehearse random-write --floor 95% --back-after '30 min'",
+    "ascar sharp deploy rules.txt --keep-for '7 d'      deploy again before that: the time begins anew",
     "ascar sharp deploy rules.txt --connection proxy-connection.toml    on the streams of `ascard proxy`",
 )
 DOWN_EXAMPLES = examples("ascar sharp down --workload random")
@@ -45,6 +47,7 @@ def deploy(
     floor: Floor = "80%",
     rehearse: Rehearse = None,
     back_after: BackAfter = None,
+    keep_for: KeepFor = None,
     least: Least = 1,
     forget: Forget = False,
     connection: Connection = None,
@@ -58,7 +61,8 @@ def deploy(
 
     Before that, the rules are on trial for 10 seconds of the system, after 10 seconds with what is in force:
     when the throughput falls below --floor, they are refused. --rehearse tries them in a simulation first.
-    With --back-after, controllers put back what was in force after that time by themselves.
+    With --back-after, controllers put back what was in force after that time by themselves. With --keep-for,
+    rules are kept, and no rules are in force after that time unless they are deployed again before.
     """
     from msgspec import structs
 
@@ -66,10 +70,15 @@ def deploy(
     from ascar.cli.goals import share_of
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import read
+    from ascar.errors import InputError
     from ascar.messaging import run_interruptible
     from ascar.sharp.deployment.floor import ThroughputFloor
 
-    rules, ends_after_s = read(file), None if back_after is None else _ends_after_s(back_after)
+    rules, ends_after_s, kept_for_s = read(file), _ends_after_s(back_after), _kept_for_s(keep_for)
+    if ends_after_s is not None and kept_for_s is not None:
+        raise InputError(
+            "--back-after with --keep-for: the one keeps no rules, the other does; give one of them"
+        )
     throughput = ThroughputFloor(share_of("--floor", floor))
     if rehearse is not None:
         _rehearse(rules, rehearse, quiet=quiet)
@@ -78,7 +87,9 @@ def deploy(
     if throughput.share > 0:
         workload = run_interruptible(there.ready(rules, workload, least, forget=forget))
         checked = _checked(rules, workload, connection, throughput)
-    deploying = there.deploy(rules, workload, least, forget=forget, ends_after_s=ends_after_s)
+    deploying = there.deploy(
+        rules, workload, least, forget=forget, ends_after_s=ends_after_s, kept_for_s=kept_for_s
+    )
     done = structs.replace(run_interruptible(deploying), checked=checked)
     if json:
         emit("sharp-deploy", done)
@@ -109,14 +120,29 @@ def _checked(
     return checked
 
 
-def _ends_after_s(text: str) -> float:
+def _ends_after_s(text: str | None) -> float | None:
     from ascar.errors import InputError
     from ascar.sharp.deployment.controller import TRIAL_MAX_S
     from ascar.study import duration
 
+    if text is None:
+        return None
     seconds = duration("--back-after", text)
     if not 1 <= seconds <= TRIAL_MAX_S:
         raise InputError(f"--back-after = {text!r}: must be from 1 s to {TRIAL_MAX_S / 60:g} min")
+    return seconds
+
+
+def _kept_for_s(text: str | None) -> float | None:
+    from ascar.errors import InputError
+    from ascar.sharp.deployment.controller import KEPT_MAX_S
+    from ascar.study import duration
+
+    if text is None:
+        return None
+    seconds = duration("--keep-for", text)
+    if not 1 <= seconds <= KEPT_MAX_S:
+        raise InputError(f"--keep-for = {text!r}: must be from 1 s to {KEPT_MAX_S / 86_400:g} d")
     return seconds
 
 

@@ -98,7 +98,9 @@ def _result(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> 
             DeployedWorkload(
                 workload=one["workload"],
                 controllers=tuple(
-                    ControllerRules(controller=at.controller, rules=at.rules, on_trial=at.on_trial)
+                    ControllerRules(
+                        controller=at.controller, rules=at.rules, on_trial=at.on_trial, left_s=at.left_s
+                    )
                     for at in one["controllers"]
                 ),
                 rule_set=None if one["merged"] is None else rule_set_result(one["merged"]),
@@ -111,14 +113,18 @@ def _result(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> 
 
 def _print(out: Any, groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> None:
     from ascar.cli.sharp.found import rules_table
+    from ascar.sharp.deployment.messages import least_left_s
+    from ascar.units import format_duration
 
     if not groups:
         out.print("no controllers are there")
     for one in groups:
         names = [at.controller for at in one["controllers"]]
         trial = ", on trial" if any(at.on_trial for at in one["controllers"]) else ""
+        left_s = least_left_s(one["controllers"])
+        left = "" if left_s is None else f", for {format_duration(left_s)} more"
         out.print(
-            f"{one['workload']}: {len(names)} controllers, rules {', '.join(one['ids'])}{trial}",
+            f"{one['workload']}: {len(names)} controllers, rules {', '.join(one['ids'])}{trial}{left}",
             soft_wrap=True,
             markup=False,
         )

@@ -1,14 +1,14 @@
-"""A controller's side: rules on trial until they are kept, and put back when they are not."""
+"""A controller's side: the endpoint of rules, which is written in Rust, on a message server."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from ascar.errors import InputError
-from ascar.messaging import Message, token
+from ascar._core import KEPT_S_MAX, TRIAL_S_MAX, RuleEndpoint
+from ascar.errors import AscarError, InputError
+from ascar.messaging import Message, Refusal, decode, encode, token
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.messages import (
     FIND,
@@ -34,16 +34,15 @@ from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from ascar.messaging import Link
     from ascar.sharp.deployment.recording import ControllerTrace
 
-TRIAL_MAX_S = 3_600.0
+TRIAL_MAX_S = TRIAL_S_MAX
 """The longest time that rules are on trial without a word from the manager."""
+KEPT_MAX_S = KEPT_S_MAX
+"""The longest time limit of kept rules: 365 days."""
 _RECORD_MAX_S = 3_600.0
-Asked = TypeVar("Asked", bound=Message)
-Said = TypeVar("Said", bound=Message)
+_CHANGES = (("load", LoadRules), ("renew", Renew), ("keep", Keep), ("back", Back), ("stop", Stop))
 
 
 class Plane(Protocol):
@@ -93,21 +92,18 @@ class ControllerEndpoint:
         self.name = token("controller", name)
         self.workload = token("workload", workload)
         self.instance = secrets.token_hex(8)
+        self._core = RuleEndpoint(self.name, self.workload, self.instance)
         self._link = link
         self._plane = plane
-        self._kept: RuleSet | None = None
-        self._before: RuleSet | None = None  # what was kept before `_kept`
-        self._trial: RuleSet | None = None
         self._turn = asyncio.Lock()
-        self._trial_end: asyncio.Task[None] | None = None
+        self._end: asyncio.Task[None] | None = None
         self._recordings = 0
         self._recording: asyncio.Task[list[RecordingPart]] | None = None
 
     @property
     def rules(self) -> str | None:
         """Id of the rules in force, on trial or kept."""
-        now = self._kept if self._trial is None else self._trial
-        return None if now is None else rules_id(now)
+        return self._core.rules
 
     async def serve(self) -> None:
         """Listen from now on.
@@ -116,12 +112,9 @@ class ControllerEndpoint:
             MessagingError: the link is closed.
         """
         await self._link.serve(FIND, Find, self._on_find)
-        await self._link.serve(ask("load", self.name), LoadRules, self._in_turn(self._on_load))
-        await self._link.serve(ask("keep", self.name), Keep, self._in_turn(self._on_keep))
-        await self._link.serve(ask("back", self.name), Back, self._in_turn(self._on_back))
-        await self._link.serve(ask("stop", self.name), Stop, self._in_turn(self._on_stop))
-        await self._link.serve(ask("show", self.name), Show, self._in_turn(self._on_show))
-        await self._link.serve(ask("renew", self.name), Renew, self._in_turn(self._on_renew))
+        for verb, kind in _CHANGES:
+            await self._link.serve(ask(verb, self.name), kind, self._on_change)
+        await self._link.serve(ask("show", self.name), Show, self._on_show)
         await self._link.serve(ask("record", self.name), StartRecording, self._on_record)
         await self._link.serve(ask("read", self.name), Read, self._on_read)
 
@@ -143,81 +136,63 @@ class ControllerEndpoint:
         await self._link.publish(beat(self.name), said)
 
     async def close(self) -> None:
-        """Give up a trial and a recording that are under way, so that nobody waits for their end."""
-        self._forget_trial()
-        if self._recording is not None:
-            self._recording.cancel()
-
-    def _in_turn(
-        self, handler: Callable[[Asked], Coroutine[None, None, Said]]
-    ) -> Callable[[Asked], Coroutine[None, None, Said]]:
-        async def one_by_one(asked: Asked) -> Said:
-            async with self._turn:
-                return await handler(asked)
-
-        return one_by_one
+        """Give up what is under way, so that nobody waits for its end."""
+        for task in (self._end, self._recording):
+            if task is not None:
+                task.cancel()
 
     async def _on_find(self, asked: Find) -> Here | None:
         if asked.workload not in (None, self.workload):
             return None
         return Here(controller=self.name, workload=self.workload, instance=self.instance, rules=self.rules)
 
-    async def _on_load(self, asked: LoadRules) -> InForce:
-        if self._trial is not None and rules_id(self._trial) != asked.rules:
-            raise InputError(f"rules {rules_id(self._trial)} are on trial here; wait until the trial ends")
-        _check_within(asked.within_s)
-        rules = RuleSet.parse(asked.text).bare()
-        if rules_id(rules) != asked.rules:
-            raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {rules_id(rules)}")
-        await self._plane.follow(rules)
-        self._forget_trial()
-        self._trial = rules
-        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
-        return self._in_force()
+    async def _on_change(self, asked: Message) -> InForce:
+        if isinstance(asked, LoadRules):
+            name = rules_id(RuleSet.parse(asked.text).bare())
+            if name != asked.rules:
+                raise InputError(f"rules = {asked.rules[:80]!r}: the text is that of {name}")
+        async with self._turn:
+            told, changes, text = self._core.answer(encode(asked), _now_s())
+            await self._follow(text, changes=changes)
+        answer = decode(told.encode(), InForce | Refusal)
+        if isinstance(answer, Refusal):
+            raise InputError(answer.reason)
+        return answer
 
-    async def _on_renew(self, asked: Renew) -> InForce:
-        _check_within(asked.within_s)
-        if self._trial is None or rules_id(self._trial) != asked.rules:
-            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
-        trial = self._trial
-        self._forget_trial()
-        self._trial = trial
-        self._trial_end = asyncio.create_task(self._expire(asked.within_s))
-        return self._in_force()
+    async def _follow(self, text: str | None, *, changes: bool) -> None:
+        """Follow what the endpoint has decided; where the plane cannot, nothing is decided."""
+        if changes:
+            await self._plane.follow(None if text is None else RuleSet.parse(text).bare())
+        self._commit()
 
-    async def _on_keep(self, asked: Keep) -> InForce:
-        if self._trial is None or rules_id(self._trial) != asked.rules:
-            if self._trial is None and self.rules == asked.rules:
-                return self._in_force()  # kept already: the answer was lost
-            raise InputError(f"rules = {asked.rules[:80]!r}: are not on trial here; load them first")
-        self._before, self._kept = self._kept, self._trial
-        self._forget_trial()
-        return self._in_force()
+    def _commit(self) -> None:
+        """What was decided is so; its end is waited for."""
+        self._core.commit()
+        if self._end is not None and self._end is not asyncio.current_task():
+            self._end.cancel()
+        ends_at_s = self._core.ends_at_s
+        self._end = None if ends_at_s is None else asyncio.create_task(self._expire(ends_at_s))
 
-    async def _on_back(self, asked: Back) -> InForce:
-        if self._trial is not None and rules_id(self._trial) == asked.rules:
-            await self._plane.follow(self._kept)
-            self._forget_trial()
-        elif self._trial is None and self.rules == asked.rules:
-            await self._plane.follow(self._before)
-            self._kept, self._before = self._before, None
-        return self._in_force()
-
-    async def _on_stop(self, _: Stop) -> InForce:
-        await self._plane.follow(None)
-        self._forget_trial()
-        self._before, self._kept = self._kept, None
-        return self._in_force()
+    async def _expire(self, ends_at_s: float) -> None:
+        await asyncio.sleep(ends_at_s - _now_s())
+        async with self._turn:
+            changes, text = self._core.expire(_now_s())
+            try:
+                await self._follow(text, changes=changes)
+            except AscarError:  # it followed these before
+                self._commit()
 
     async def _on_show(self, _: Show) -> RuleUse:
-        used = await self._plane.used()
-        return RuleUse(
-            controller=self.name,
-            workload=self.workload,
-            rules=self.rules,
-            on_trial=self._trial is not None,
-            text=None if used is None else used.text(),
-        )
+        async with self._turn:
+            used = await self._plane.used()
+            return RuleUse(
+                controller=self.name,
+                workload=self.workload,
+                rules=self.rules,
+                on_trial=self._core.on_trial,
+                text=None if used is None else used.text(),
+                left_s=self._core.left_s(_now_s()),
+            )
 
     async def _on_record(self, asked: StartRecording) -> RecordingState:
         if not 0 < asked.seconds <= _RECORD_MAX_S:
@@ -241,25 +216,7 @@ class ControllerEndpoint:
     async def _recorded(self, seconds: float) -> list[RecordingPart]:
         return parts_of(await self._plane.record(seconds), self.name)
 
-    def _in_force(self) -> InForce:
-        return InForce(controller=self.name, rules=self.rules)
 
-    def _forget_trial(self) -> None:
-        self._trial = None
-        if self._trial_end is not None:
-            self._trial_end.cancel()
-            self._trial_end = None
-
-    async def _expire(self, within_s: float) -> None:
-        await asyncio.sleep(within_s)
-        async with self._turn:
-            if self._trial is None:
-                return
-            with contextlib.suppress(InputError):  # it followed these before
-                await self._plane.follow(self._kept)
-            self._trial, self._trial_end = None, None
-
-
-def _check_within(within_s: float) -> None:
-    if not 0 < within_s <= TRIAL_MAX_S:
-        raise InputError(f"within_s = {within_s:g}: must be above 0, and at most {TRIAL_MAX_S:g}")
+def _now_s() -> float:
+    """The clock of the event loop."""
+    return asyncio.get_running_loop().time()

@@ -9,6 +9,7 @@ from ascar.messaging import token
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
+from ascar.sharp.deployment.messages import least_left_s
 from ascar.sharp.deployment.roster import ExpectedDeployment
 from ascar.sharp.rule_knobs import with_values
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ascar.messaging import Settings
     from ascar.results.sharp import SharpDeployResult, SharpDownResult
     from ascar.sharp.deployment.roster import Roster
+
+
+_LIMIT_MIN_S = 1.0
 
 
 class Deployments:
@@ -40,6 +44,7 @@ class Deployments:
         *,
         forget: bool = False,
         ends_after_s: float | None = None,
+        kept_for_s: float | None = None,
     ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
@@ -48,7 +53,8 @@ class Deployments:
             workload: the workload; None: the only one that controllers run.
             least: the number of controllers that must be there.
             forget: whether controllers that followed rules before may be missing.
-            ends_after_s: the time after which controllers put back what was in force; None: the rules stay.
+            ends_after_s: the time after which controllers put back what was in force; None: these are kept.
+            kept_for_s: the time limit of kept rules, after which none are in force; None: they stay.
 
         Raises:
             InputError: the rules leave a gap, or several workloads run and none is named.
@@ -59,7 +65,9 @@ class Deployments:
             manager = Manager(link)
             name = await self._named(manager, workload)
             expected = () if forget else self._expected(name)
-            done = await manager.deploy(rules, name, expected, least, ends_after_s=ends_after_s)
+            done = await manager.deploy(
+                rules, name, expected, least, ends_after_s=ends_after_s, kept_for_s=kept_for_s
+            )
             if ends_after_s is None:
                 self._remember(name, done)
             return done
@@ -82,6 +90,8 @@ class Deployments:
 
     async def change(self, workload: str, values: Mapping[str, int]) -> tuple[SharpDeployResult, RuleSet]:
         """Change numbers of the rules in force on all controllers of a workload, or leave all as they are.
+
+        A time limit of theirs goes on.
 
         Args:
             workload: the workload.
@@ -110,7 +120,9 @@ class Deployments:
                     "`ascar sharp deploy` first"
                 )
             rules = with_values(RuleSet.parse(text).bare(), values)
-            done = await manager.deploy(rules, workload, expected, len(shown))
+            left_s = least_left_s(one for one in shown if not one.on_trial)
+            limit_s = None if left_s is None else max(left_s, _LIMIT_MIN_S)
+            done = await manager.deploy(rules, workload, expected, len(shown), kept_for_s=limit_s)
             self._remember(workload, done)
             return done, rules
 

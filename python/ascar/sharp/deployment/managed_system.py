@@ -16,7 +16,7 @@ from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller import TRIAL_MAX_S
 from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
-from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat
+from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat, least_left_s
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.trials.bench import merged
@@ -72,6 +72,7 @@ class ManagedSystem:
         self._came: asyncio.Event | None = None
         self._trial: RuleSet | None = None
         self._kept: RuleSet | None = None
+        self._kept_ends_s: float | None = None  # of their time limit, by `time.monotonic`
         self._asked = False
         self._time_s = 0.0
         self.controllers: tuple[str, ...] = ()
@@ -118,6 +119,8 @@ class ManagedSystem:
             if any(one.on_trial for one in shown):
                 raise MessagingError("controllers have rules on trial; wait until the trial ends")
             self._kept = _with_use(shown)
+            left_s = least_left_s(shown)
+            self._kept_ends_s = None if left_s is None else time.monotonic() + left_s
             self._asked = True
         return self._kept
 
@@ -158,14 +161,15 @@ class ManagedSystem:
             self._trial = None
 
     def keep(self) -> None:
-        """End the trial: its rules stay.
+        """End the trial: its rules stay, or until the time limit of those that were kept before.
 
         Raises:
             MessagingError: a controller does not; none follows them any more.
         """
         if self._trial is None:
             return  # they were kept already
-        self._call(self._manager.keep(self._trial, self.controllers))
+        left_s = None if self._kept_ends_s is None else max(1.0, self._kept_ends_s - time.monotonic())
+        self._call(self._manager.keep(self._trial, self.controllers, left_s))
         self._kept, self._trial = self._trial, None
 
     def measure(self, rules: RuleSet | None, settle_s: float, measure_s: float) -> dict[str, float]:

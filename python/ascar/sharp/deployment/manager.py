@@ -134,6 +134,7 @@ class Manager:
         least: int = 1,
         *,
         ends_after_s: float | None = None,
+        kept_for_s: float | None = None,
     ) -> SharpDeployResult:
         """Put rules in force on all controllers of a workload, or leave all as they are.
 
@@ -142,7 +143,8 @@ class Manager:
             workload: the workload whose controllers follow them; None: all controllers.
             expected: controllers that must be there.
             least: the number of controllers that must be there.
-            ends_after_s: the time after which controllers put back what was in force; None: the rules stay.
+            ends_after_s: the time after which controllers put back what was in force; None: these are kept.
+            kept_for_s: the time limit of kept rules, after which none are in force; None: they stay.
 
         Raises:
             InputError: the rules leave a gap.
@@ -153,12 +155,19 @@ class Manager:
         within_s = self._patience.trial_s if ends_after_s is None else ends_after_s
         load = LoadRules(rules=name, text=rules.bare().text(), within_s=within_s)
         try:
-            await self._all_or_none(names, name, load, keep=ends_after_s is None)
+            keep = Keep(rules=name, within_s=kept_for_s) if ends_after_s is None else None
+            await self._all_or_none(names, name, load, keep)
         except BaseException:
             # Interrupted: what can be said still is; those that cannot be reached put back by themselves.
             await self._ask_all(names, "back", Back(rules=name), InForce)
             raise
-        return SharpDeployResult(rules=name, workload=workload, controllers=names, ends_after_s=ends_after_s)
+        return SharpDeployResult(
+            rules=name,
+            workload=workload,
+            controllers=names,
+            ends_after_s=ends_after_s,
+            kept_for_s=kept_for_s,
+        )
 
     async def try_out(self, rules: RuleSet, names: Sequence[str], within_s: float) -> None:
         """Put rules in force on trial: each controller puts back its own unless they are kept in time.
@@ -183,14 +192,19 @@ class Manager:
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 
-    async def keep(self, rules: RuleSet, names: Sequence[str]) -> None:
+    async def keep(self, rules: RuleSet, names: Sequence[str], within_s: float | None = None) -> None:
         """End a trial: its rules stay.
+
+        Args:
+            rules: the rules on trial.
+            names: the controllers.
+            within_s: the time limit, after which no rules are in force; None: they stay.
 
         Raises:
             DeploymentFailed: a controller does not; none follows them any more.
         """
         name = rules_id(rules)
-        _, problems = await self._ask_all(names, "keep", Keep(rules=name), InForce)
+        _, problems = await self._ask_all(names, "keep", Keep(rules=name, within_s=within_s), InForce)
         if problems:
             raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
 
@@ -282,8 +296,8 @@ class Manager:
             raise DeploymentFailed(f"rules {rules_id(rules)}", problems, touched=False)
         return tuple(sorted(names))
 
-    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules, *, keep: bool) -> None:
-        for verb, message in (("load", load), *((("keep", Keep(rules=name)),) if keep else ())):
+    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules, keep: Keep | None) -> None:
+        for verb, message in (("load", load), *((("keep", keep),) if keep is not None else ())):
             _, problems = await self._ask_all(names, verb, message, InForce)
             if problems:
                 raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))

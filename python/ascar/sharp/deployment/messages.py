@@ -73,10 +73,16 @@ class Renew(Message, frozen=True, tag="rules.renew/1"):
     within_s: float
 
 
-class Keep(Message, frozen=True, tag="rules.keep/1"):
-    """The trial of these rules is over: they stay in force."""
+class Keep(Message, frozen=True, tag="rules.keep/1", omit_defaults=True):
+    """The trial of these rules is over: they stay in force. Of rules that are kept, the time begins anew.
+
+    Attributes:
+        rules: id of the rule set.
+        within_s: the time after which no rules are in force; None: they stay.
+    """
 
     rules: str
+    within_s: float | None = None
 
 
 class Back(Message, frozen=True, tag="rules.back/1"):
@@ -105,7 +111,7 @@ class Show(Message, frozen=True, tag="rules.show/1"):
     """What is in force, and how was it used?"""
 
 
-class RuleUse(Message, frozen=True, tag="rules.shown/1"):
+class RuleUse(Message, frozen=True, tag="rules.shown/1", omit_defaults=True):
     """Rules with their use.
 
     Attributes:
@@ -115,6 +121,7 @@ class RuleUse(Message, frozen=True, tag="rules.shown/1"):
         on_trial: whether they have not been kept yet.
         text: the text of the rule file, with statistics since the rules were put in force; None without
             rules.
+        left_s: the time after which they end by themselves; None: they stay.
     """
 
     controller: str
@@ -122,6 +129,12 @@ class RuleUse(Message, frozen=True, tag="rules.shown/1"):
     rules: str | None = None
     on_trial: bool = False
     text: str | None = None
+    left_s: float | None = None
+
+
+def least_left_s(shown: Iterable[RuleUse]) -> float | None:
+    """The time after which the first controller's rules end by themselves; None: all stay."""
+    return min((max(0.0, one.left_s) for one in shown if one.left_s is not None), default=None)
 
 
 class StartRecording(Message, frozen=True, tag="rules.record/1"):

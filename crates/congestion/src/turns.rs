@@ -1,4 +1,4 @@
-//! Turns of files: how many files of a stream may have requests under way at once.
+//! Turns: how many files of a stream, or streams to a server, may have requests under way at once.
 //!
 //! A disk reads on behind as many sequential readers as its buffer has segments. Beyond that a window on requests wins
 //! nothing back, for the requests of many files still interleave; a window on files does. Files take turns as processes
@@ -6,7 +6,8 @@
 //! Distribution", IEEE Transactions on Computers 59(9), 2010): a file keeps its turn until its time is over or it has
 //! asked for nothing for a while, and only while others wait.
 
-use crate::events::Nanos;
+/// Time from any beginning that stays the same.
+pub type Nanos = u64;
 
 /// A file whose requests may be under way.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +19,13 @@ struct Turn {
     idle_since_ns: Nanos,
 }
 
-/// The turns of a stream's files.
+/// The turns of a stream's files; or of a server's streams, each of which is an object here.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub struct Turns {
     most: usize,
     turn_ns: Nanos,
     idle_ns: Nanos,
+    patience_ns: Nanos,
     turns: Vec<Turn>,
     /// When the stream is woken because a turn ends.
     pub due_ns: Option<Nanos>,
@@ -31,13 +33,50 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Turns of so long for so many files at once; one that asks for nothing for `idle_ns` gives its turn away.
+    #[must_use]
     pub fn new(most: u32, turn_ns: Nanos, idle_ns: Nanos) -> Turns {
         Turns {
             most: most as usize,
             turn_ns,
             idle_ns,
+            patience_ns: Nanos::MAX,
             turns: Vec::new(),
             due_ns: None,
+        }
+    }
+
+    /// Requests under way hold a turn that is over for no longer than this; without it, until they are answered.
+    #[must_use]
+    pub fn with_patience(self, patience_ns: Nanos) -> Turns {
+        Turns {
+            patience_ns,
+            ..self
+        }
+    }
+
+    /// Whether a file has a turn, over or not.
+    #[must_use]
+    pub fn has(&self, object: u32) -> bool {
+        self.turns.iter().any(|turn| turn.object == object)
+    }
+
+    /// Takes the turns away that others may have now.
+    pub fn give_away(&mut self, now: Nanos) {
+        let (idle_ns, patience_ns) = (self.idle_ns, self.patience_ns);
+        self.turns
+            .retain(|turn| now < turn.given_away_ns(idle_ns, patience_ns));
+    }
+
+    /// A file asks for nothing any more.
+    pub fn end(&mut self, object: u32) {
+        self.turns.retain(|turn| turn.object != object);
+    }
+
+    /// So many requests of a file are under way now.
+    pub fn note(&mut self, object: u32, in_flight: u32, now: Nanos) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.object == object) {
+            turn.in_flight = in_flight;
+            turn.idle_since_ns = now;
         }
     }
 
@@ -66,9 +105,7 @@ impl Turns {
             return false;
         }
         if self.turns.len() == self.most {
-            let idle_ns = self.idle_ns;
-            self.turns
-                .retain(|turn| turn.in_flight > 0 || now < turn.given_away_ns(idle_ns));
+            self.give_away(now);
         }
         if self.turns.len() == self.most {
             return false;
@@ -98,16 +135,22 @@ impl Turns {
         }
     }
 
-    /// When a turn ends next that nothing under way holds.
+    /// When a turn is given away next, if nothing is asked for or answered until then.
+    #[must_use]
     pub fn next_ns(&self) -> Option<Nanos> {
-        let free = self.turns.iter().filter(|turn| turn.in_flight == 0);
-        free.map(|turn| turn.given_away_ns(self.idle_ns)).min()
+        let ends = self.turns.iter();
+        ends.map(|turn| turn.given_away_ns(self.idle_ns, self.patience_ns))
+            .filter(|at| *at < Nanos::MAX)
+            .min()
     }
 }
 
 impl Turn {
-    /// When others get its turn, if nothing is asked for until then.
-    fn given_away_ns(&self, idle_ns: Nanos) -> Nanos {
+    /// When others get its turn, if nothing is asked for or answered until then.
+    fn given_away_ns(&self, idle_ns: Nanos, patience_ns: Nanos) -> Nanos {
+        if self.in_flight > 0 {
+            return self.ends_ns.saturating_add(patience_ns);
+        }
         self.ends_ns.min(self.idle_since_ns + idle_ns)
     }
 }
@@ -140,6 +183,19 @@ mod tests {
         assert_eq!(turns.next_ns(), None, "the answer wakes the stream");
         turns.answered(7, 160);
         assert!(turns.admits(8, 160, true));
+    }
+
+    #[test]
+    fn requests_that_nobody_answers_hold_a_turn_for_no_longer_than_the_patience() {
+        let mut turns = Turns::new(1, 100, 10).with_patience(40);
+        assert!(turns.admits(7, 0, false));
+        turns.note(7, 3, 0);
+        assert_eq!(turns.next_ns(), Some(140));
+        assert!(!turns.admits(8, 139, true) && turns.has(7));
+        assert!(turns.admits(8, 140, true) && !turns.has(7));
+        turns.note(7, 2, 150);
+        turns.end(8);
+        assert!(turns.admits(7, 150, false), "what ends makes room at once");
     }
 
     #[test]
