@@ -47,7 +47,7 @@ def test_rules_for_file_data_leave_metadata_alone():
 
 def test_a_bench_shares_out_operations_where_no_data_moves():
     objective = objective_of("metadata-operations")
-    bench = SimulatedBench(mdtest(), objective, followers="metadata")
+    SimulatedBench(mdtest(), objective, followers="metadata")
     with pytest.raises(ScenarioError, match="moves no file data, so no stream would follow the rules"):
         SimulatedBench(mdtest(), objective)
     with pytest.raises(ScenarioError, match="metadata: 'random-write' has none of the operations"):
