@@ -24,7 +24,7 @@ const CONNECTIONS_MAX: usize = 8;
 /// How long an answer may wait for somebody to read it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long one who is too many may take to ask: others wait meanwhile.
+/// How long one who is too many waits for a place, and then may take to ask: others wait meanwhile.
 const REFUSED_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a piece of a line is read into.
@@ -121,6 +121,11 @@ impl Control {
 
     fn take_in(self: &Arc<Self>, client: UnixStream) {
         let _ = client.set_write_timeout(Some(ANSWER_LIMIT));
+        // One that has been answered and is closed may still be counted.
+        let until = Instant::now() + REFUSED_LIMIT;
+        while self.open.load(Ordering::Acquire) >= CONNECTIONS_MAX && Instant::now() < until {
+            thread::sleep(REFUSED_LIMIT / 20);
+        }
         if self.open.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
             self.open.fetch_sub(1, Ordering::AcqRel);
             refuse(client);
