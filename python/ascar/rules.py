@@ -21,7 +21,7 @@ INFINITY = 2_147_483_647  # what stands for it in rule files
 
 
 @dataclass(frozen=True, slots=True)
-class Indicator:
+class StateIndicator:
     """What a rule set may tell streams apart by.
 
     Attributes:
@@ -44,16 +44,16 @@ class Indicator:
 
 
 INDICATOR_LIST = (
-    Indicator("ack_ewma", "ack_ewma_us", "ack ms", 1_000),
-    Indicator("send_ewma", "send_ewma_us", "send ms", 1_000),
-    Indicator("pt_ratio", "pt_ratio_x100", "PT ratio", 100, least=100),
-    Indicator("slow_ack_ewma", "slow_ack_ewma_us", "slow ack ms", 1_000, "slow replies"),
-    Indicator("timeout_rate", "timeouts_per_1000", "time-outs/1000", words="time-outs"),
-    Indicator("write_share", "writes_per_1000", "writes/1000", words="writes", middle=500),
-    Indicator(
+    StateIndicator("ack_ewma", "ack_ewma_us", "ack ms", 1_000),
+    StateIndicator("send_ewma", "send_ewma_us", "send ms", 1_000),
+    StateIndicator("pt_ratio", "pt_ratio_x100", "PT ratio", 100, least=100),
+    StateIndicator("slow_ack_ewma", "slow_ack_ewma_us", "slow ack ms", 1_000, "slow replies"),
+    StateIndicator("timeout_rate", "timeouts_per_1000", "time-outs/1000", words="time-outs"),
+    StateIndicator("write_share", "writes_per_1000", "writes/1000", words="writes", middle=500),
+    StateIndicator(
         "sequential_share", "sequential_per_1000", "sequential/1000", words="sequential requests", middle=500
     ),
-    Indicator("request_kib", "request_kib", "request KiB", words="KiB a request", middle=256),
+    StateIndicator("request_kib", "request_kib", "request KiB", words="KiB a request", middle=256),
 )
 """The indicators in the order of a region's intervals."""
 INDICATORS = tuple(one.name for one in INDICATOR_LIST)

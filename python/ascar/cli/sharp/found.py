@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ascar.loops.rules import Made
     from ascar.results.sharp import SharpSearchResult
-    from ascar.rules import Indicator, Interval, Rule
+    from ascar.rules import Interval, Rule, StateIndicator
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
     from ascar.sharp.verification import RuleVerdict
@@ -112,7 +112,7 @@ def bounded_axes(rules: Sequence[Rule]) -> list[int]:
     return [*range(len(INDICATORS_OF_THESIS)), *bounded]
 
 
-def interval_text(bounds: Interval, indicator: Indicator) -> str:
+def interval_text(bounds: Interval, indicator: StateIndicator) -> str:
     """An interval in the unit of the indicator's heading."""
     scale = indicator.scale
     return f"{bounds.lo / scale:g}-{'' if bounds.hi == INFINITY else f'{bounds.hi / scale:g}'}"
