@@ -103,7 +103,7 @@ class _Answers:
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 answer = {"error": f"cannot be understood: {error!r:.200}", "status": 1}
             except (OSError, subprocess.SubprocessError) as error:  # such as a full file system
-                answer = {"error": _said(error), "status": 1}
+                answer = {"error": _said(error, str(self._folder)), "status": 1}
             asking.settimeout(None)
             asking.sendall(json.dumps(answer).encode() + b"\n")
 
@@ -144,7 +144,7 @@ def hold(order: TestbedOrder) -> NoReturn:
         _fail(error)
         sys.exit(error.exit_status)
     except OSError as error:
-        _fail(WorkError(_said(error)))
+        _fail(WorkError(_said(error, order.folder)))
         sys.exit(1)
 
 
@@ -154,9 +154,9 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     raise _Ended
 
 
-def _said(error: OSError | subprocess.SubprocessError) -> str:
+def _said(error: OSError | subprocess.SubprocessError, place: str) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'the testbed'}: {error.strerror}"
+        return f"{error.filename or place}: {error.strerror}"
     return str(error)[:300]
 
 
