@@ -6,7 +6,8 @@ import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -139,6 +140,13 @@ def test_the_end_waits_for_no_boot(kind: SlowKind, place: Folder) -> None:
     thread.join(LIMIT_S)
     assert failed == ["node a: was cut"]
     assert not any(node.alive for node in kind.nodes.values())
+
+
+def test_disks_end_side_by_side(kind: SlowKind, place: Folder) -> None:
+    met = threading.Barrier(3, timeout=LIMIT_S)
+    with RunningTestbed(BED, place) as up:
+        up._disks = {name: cast("Any", SimpleNamespace(end=met.wait)) for name in "xyz"}
+    assert not met.broken
 
 
 def test_a_node_that_fails_is_told_before_those_that_wait_for_it(kind: SlowKind, place: Folder) -> None:
