@@ -206,12 +206,16 @@ def test_all_is_gone_when_the_process_that_holds_it_is_killed_under_load(
 ) -> None:
     before = devices()
     pid = ascar("testbed", "up", file, "--json").document["pid"]
+    hide = "for i in $(seq 20); do (setsid env -i sleep 4721 <&- >&- 2>&- &); done"
+    assert ascar("testbed", "exec", "client1", "--", "sh", "-c", hide).status == 0
+    until(lambda: len(sleeping("4721")) == 20)
     load = under_load("client1")
     assert len(belonging_to(runtime)) > 4
     os.kill(pid, signal.SIGKILL)
     until(lambda: not belonging_to(runtime) and not (runtime / "testbeds/bed").exists(), 10)
     assert load.wait(30) != 0
     assert devices() == before
+    assert sleeping("4721") == []
     assert ascar("testbed", "down", "bed").status == 2
 
 
@@ -245,6 +249,87 @@ def test_what_is_left_when_all_guards_are_killed_too_is_found(
     assert (down.status, down.document["pid"] in {None, pid}) == (0, True)
     assert belonging_to(runtime) == []
     assert not (runtime / "testbeds/bed").exists()
+
+
+def sleeping(seconds: str) -> list[str]:
+    """Processes of this test that sleep so long, whatever they have done to hide."""
+    paths = Path("/proc").glob("[0-9]*")
+    return [path.name for path in paths if command_of(path) == f"sleep\0{seconds}\0".encode()]
+
+
+def test_one_that_goes_up_can_be_ended(
+    ascar: Callable[..., Any], file: Path, runtime: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "disk.toml").unlink()
+    os.mkfifo(tmp_path / "disk.toml")  # which is waited for
+    command = [sys.executable, "-m", "ascar", "testbed", "up", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+        until((runtime / "testbeds/bed/up.json").exists)
+        assert "testbed 'bed': is up already, process " in ascar("testbed", "up", file).error
+        assert "is not ready: it goes up or ends just now" in ascar("testbed", "status").error
+        assert ascar("testbed", "down").status == 0
+        _, said = up.communicate()
+    assert (up.returncode, said) == (1, "error: testbed 'bed': somebody ended it before it was up\n")
+    assert list(runtime.glob("testbeds/*")) == [] and belonging_to(runtime) == []
+
+
+def test_what_the_file_system_refuses_is_told(ascar: Callable[..., Any], file: Path, runtime: Path) -> None:
+    ascar("testbed", "up", file)
+    ascar("testbed", "cut", "client1")
+    shutil.rmtree(runtime / "testbeds/bed/client1")
+    (runtime / "testbeds/bed/client1").touch()
+    assert ascar("testbed", "boot", "client1").error == f"{runtime}/testbeds/bed/client1: File exists"
+    (runtime / "testbeds/bed/client1").unlink()
+    assert ascar("testbed", "boot", "client1").status == 0
+
+
+def test_a_proxy_that_was_killed_serves_again_when_boot_is_back(
+    ascar: Callable[..., Any], file: Path, runtime: Path
+) -> None:
+    ascar("testbed", "up", file)
+    socket = runtime / "testbeds/bed/client1/disk1.sock"
+    before = socket.stat().st_ino, socket.stat().st_mtime_ns
+    for path in Path("/proc").glob("[0-9]*"):
+        if b"ascard\0proxy\0" in command_of(path) and str(runtime).encode() in command_of(path):
+            os.kill(int(path.name), signal.SIGKILL)
+
+    def is_off() -> bool:
+        return not ascar("testbed", "status", "--json").document["proxies"][0]["alive"]
+
+    until(is_off)
+    assert ascar("testbed", "boot", "client1").status == 0
+    assert (socket.stat().st_ino, socket.stat().st_mtime_ns) != before
+
+
+def test_the_folder_of_the_user_is_not_kept_busy(ascar: Callable[..., Any], file: Path) -> None:
+    pid = ascar("testbed", "up", file, "--json").document["pid"]
+    assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+
+
+def test_a_folder_that_another_could_have_made_is_left_alone(
+    ascar: Callable[..., Any], file: Path, runtime: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "precious").touch()
+    beds = runtime / "testbeds"
+    beds.mkdir()
+    (beds / "bed").symlink_to(own)
+    for words in (("up", file), ("down", "bed")):
+        assert ascar("testbed", *words).error == (
+            f"folder '{beds}/bed': is no folder; set ASCAR_RUNTIME_DIR to one of your own"
+        )
+    (beds / "bed").unlink()
+    beds.chmod(0o777)
+    assert "another user owns it, or may write there" in ascar("testbed", "up", file).error
+    if os.geteuid() == 0:
+        beds.chmod(0o700)
+        os.chown(beds, 65534, 65534)
+        assert "another user owns it, or may write there" in ascar("testbed", "up", file).error
+        os.chown(beds, 0, 0)
+    assert (own / "precious").exists()
+    for left in beds.glob("bed"):
+        left.rmdir()
 
 
 def command_of(path: Path) -> bytes:
@@ -356,6 +441,30 @@ def test_nodes_that_are_kernels(
 
     os.kill(bed["pid"], signal.SIGKILL)
     until(lambda: not belonging_to(runtime) and not (runtime / "testbeds/bed").exists(), 20)
+
+
+def test_what_kernels_have_written_is_kept_at_the_end(
+    ascar: Callable[..., Any], runtime: Path, tmp_path: Path, ascard: Path
+) -> None:
+    del runtime, ascard
+    if missing := KernelNode.missing(KernelParts("any", nfs=NfsServer(()))):
+        pytest.skip(missing)
+    (tmp_path / "disk.toml").write_text(DISK)
+    file = tmp_path / "bed.toml"
+    file.write_text(
+        '[testbed]\nname = "bed"\n[[node]]\nname = "one"\nkind = "kernel"\nkept = "kept"\n'
+        '[[disk]]\nname = "data"\nnode = "one"\nscenario = "disk.toml"\nsize = "64MiB"\n'
+        'file_system = "ext4"\n'
+    )
+    assert ascar("testbed", "up", file).status == 0
+    other = tmp_path / "other.toml"
+    other.write_text(file.read_text().replace('"bed"', '"other"'))
+    assert "/kept' is another's already; give each its own" in ascar("testbed", "up", other).error
+    words = ("exec", "one", "--", "sh", "-c")
+    assert ascar("testbed", *words, "echo unsynced > /srv/data/file").status == 0
+    assert ascar("testbed", "down").status == 0
+    assert ascar("testbed", "up", file).status == 0
+    assert ascar("testbed", *words, "cat /srv/data/file").out == "unsynced\n"
 
 
 @pytest.mark.root

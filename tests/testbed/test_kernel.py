@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -68,6 +69,18 @@ node.boot(120)
 print(node._kernel.process.pid, flush=True)
 time.sleep(1000)
 """
+
+
+@pytest.mark.parametrize("name", ["with space", "quote'", "x" * 100])
+def test_a_folder_that_no_kernel_can_be_told_of_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with pytest.raises(EnvironmentLacks, match="set ASCAR_RUNTIME_DIR or TMPDIR to another"):
+        KernelNode(KernelParts("one"), tmp_path / "kept")
+    assert list(place.iterdir()) == []
 
 
 def need(parts: KernelParts) -> None:

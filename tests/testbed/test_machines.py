@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, WorkError
-from ascar.testbed import machine
+from ascar.testbed import inside, machine
 from ascar.testbed.namespace import NamespaceNode, lacks
 from ascar.testbed.process import ProcessNode
 
@@ -179,6 +181,55 @@ def test_all_of_it_ends_with_who_holds_it(folder: Path) -> None:
         assert living(f"sleep\x004715.{ONE}") and living(str(folder))
         process.kill()
         until(lambda: not living(f"sleep\x004715.{ONE}") and not living(str(folder)), 10)
+
+
+FOR_EVER = """
+import os, sys, time
+end_s = time.monotonic() + 60
+while time.monotonic() < end_s:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    os.utime(sys.argv[1])
+"""
+
+
+def test_a_cut_kills_what_forks_and_ends_all_the_time(node: ProcessNode) -> None:
+    beat = node.folder / "beat"
+    beat.touch()
+    words = ["sh", "-c", 'exec python3 "$@" >/dev/null 2>&1', "sh", "-c", FOR_EVER, str(beat)]
+    assert node.run(words, LIMIT_S).status == 0
+    begun_ns = beat.stat().st_mtime_ns
+    until(lambda: beat.stat().st_mtime_ns > begun_ns)
+    node.cut()
+    last_ns = beat.stat().st_mtime_ns
+    time.sleep(0.5)
+    assert beat.stat().st_mtime_ns == last_ns
+
+
+def test_whoever_removes_what_is_left_finds_what_has_hidden_itself(folder: Path) -> None:
+    node = ProcessNode("a", folder / "a", f"{folder}:test:a:")
+    hidden = f"for i in 1 2 3; do (setsid env -i sleep 4716.{ONE} </dev/null >/dev/null 2>&1 &); done"
+    for _ in range(3):
+        node.boot(LIMIT_S)
+        assert node.run(["sh", "-c", hidden], LIMIT_S).status == 0
+        until(lambda: len(living(f"sleep\x004716.{ONE}")) == 3)
+        inside.kill_marked(f"{folder}:test:")
+        assert living(f"sleep\x004716.{ONE}") == []
+        node.close()
+
+
+def test_one_who_asks_for_nothing_holds_up_nobody(node: ProcessNode) -> None:
+    where = str(node.folder / "node.control.sock")
+    with ExitStack() as held:
+        silent = [held.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(200)]
+        begun_s = time.monotonic()
+        for one in silent:
+            one.connect(where)
+        silent[-1].send(b"\0\0")
+        assert node.run(["echo", "there"], LIMIT_S).out == b"there\n"
+        assert time.monotonic() - begun_s < 9, "it waited for those who say nothing"
+        assert silent[0].recv(100) == b'{"refused": "others ask"}\n'
 
 
 def test_a_folder_with_a_long_path_is_refused(folder: Path) -> None:

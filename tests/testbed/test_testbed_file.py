@@ -118,6 +118,88 @@ def test_a_mistake_is_named_by_its_key(old: str, new: str, said: str) -> None:
     assert "\n" not in caught.value.message
 
 
+KERNELS = """
+[testbed]
+name = "bed"
+[[node]]
+name = "server1"
+kind = "kernel"
+visible = ["seen"]
+nfs = { exports = [{ name = "disk1" }] }
+[[node]]
+name = "client1"
+kind = "kernel"
+kept = "kept"
+mounts = [{ server = "server1", export = "disk1" }]
+attach = [{ server = "server1", port = 10810 }]
+[[disk]]
+name = "disk1"
+node = "server1"
+scenario = "read-ahead-cliff"
+size = "64MiB"
+file_system = "ext4"
+[[disk]]
+name = "disk2"
+node = "server1"
+scenario = "read-ahead-cliff"
+"""
+
+
+def test_directories_of_kernels_start_at_the_folder_of_the_file() -> None:
+    bed = read(KERNELS)
+    assert (bed.node[0].visible, bed.node[1].kept) == (("/somewhere/seen",), "/somewhere/kept")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"64MiB"', '"5000"', "disk[0].size = '5000': must be from '1MiB' to '64TiB', and a multiple of"),
+        ('"ext4"', '"zfs"', "disk[0].file_system = 'zfs': must be one of ext4, xfs, btrfs"),
+        ('"ext4"', '"ext4"\nplace = "/etc"', "disk[0].place = '/etc': must be a directory of /srv or /mnt"),
+        ('file_system = "ext4"', 'place = "/srv/x"', "disk[0].place: is where a file system is mounted; set"),
+        ('kept = "kept"', 'kept = "a\\u0000b"', "node[1].kept = 'a\\x00b': must be the path of a directory"),
+        ('["seen"]', '[""]', "node[0].visible = '': must be the path of a directory"),
+        ('kept = "kept"', "memory_mib = 1", "node[1].memory_mib = 1: must be from 64 to"),
+        (
+            'mounts = [{ server = "server1"',
+            'mounts = [{ server = "server2"',
+            "node[1].mounts.server = 'server2': must be a node of kind 'kernel', or an address; "
+            "there are server1, client1",
+        ),
+        (
+            '", export = "disk1" }',
+            '", export = "disk3" }',
+            "mounts.export = 'disk3': must be one that node 'server1' exports by nfs; there are disk1",
+        ),
+        ("10810", "10809", "node[1].attach.port = 10809: must be that of a disk without file_system"),
+        (
+            'exports = [{ name = "disk1" }]',
+            'exports = [{ name = "disk1" }, { name = "disk1" }]',
+            "node[0].nfs.exports: 'disk1' is there twice",
+        ),
+        (
+            'kept = "kept"',
+            "".join(f'[[node]]\nname = "more{at}"\nkind = "kernel"\n' for at in range(10)),
+            "node: there are 12 of kind 'kernel'; at most 11 are allowed",
+        ),
+    ],
+)
+def test_what_kernels_could_not_boot_with_is_named_by_its_key(old: str, new: str, said: str) -> None:
+    assert old in KERNELS
+    with pytest.raises(StudyError) as caught:
+        read(KERNELS.replace(old, new, 1))
+    assert said in caught.value.message
+
+
+def test_very_many_names_are_refused_at_once() -> None:
+    exports = ", ".join(f'"{number:x}"' for number in range(200_000))
+    with pytest.raises(StudyError, match="there are 200000; at most 256 are allowed"):
+        read(GOOD.replace('"a", "b"', exports))
+    disks = ", ".join(['"disk1"'] * 100_000)
+    with pytest.raises(StudyError, match="'disk1' is there twice"):
+        read(GOOD.replace('disks = ["disk1"]', f"disks = [{disks}]"))
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="none.toml"):
         file.read_testbed(tmp_path / "none.toml")

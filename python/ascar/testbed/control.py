@@ -100,7 +100,7 @@ def ask(folder: TestbedFolder, request: dict[str, Any]) -> Any:
     Raises:
         EnvironmentLacks: it is not up.
         InputError: what is asked for is refused.
-        WorkError: it fails, or the process ends meanwhile.
+        WorkError: it fails, it is not ready, or the process ends meanwhile.
     """
     folder.runner()
     with socket.socket(socket.AF_UNIX) as asking:
@@ -109,6 +109,10 @@ def ask(folder: TestbedFolder, request: dict[str, Any]) -> Any:
             asking.sendall(json.dumps(request).encode() + b"\n")
             line = asking.makefile("rb").readline(_LINE_BYTES_MAX)
             answer: dict[str, Any] = json.loads(line)
+        except FileNotFoundError:
+            raise WorkError(
+                f"testbed {folder.path.name!r}: is not ready: it goes up or ends just now; try again later"
+            ) from None
         except (OSError, ValueError):
             raise WorkError(
                 f"testbed {folder.path.name!r}: its process does not answer; has it ended?"

@@ -36,6 +36,7 @@ import msgspec
 from ascar.errors import InputError, StudyError
 from ascar.small_file import SmallFile
 from ascar.study import convert, within
+from ascar.testbed.kernel_checks import check_kernels, check_once
 from ascar.testbed.kernel_parts import LinkShape, NfsMount, NfsServer, RemoteDisk
 from ascar.units import parse_size
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 VERSION = 1
 NODES_MAX, DISKS_MAX = 64, 64
+_EXPORTS_MAX = 256
 _FILE_BYTES_MAX = 1 << 20
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 _RESERVED = frozenset({"localhost", "switch"})
@@ -76,7 +78,7 @@ class NodeTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         memory_mib: of kind "kernel": its memory.
         kernel_words: of kind "kernel": further words of the kernel's command line.
         visible: of kind "kernel": directories of this machine that it sees although they lie below /tmp,
-            /run, /mnt or /srv, which are its own.
+            /run, /mnt or /srv, which are its own; relative paths start at the folder of the testbed file.
         kept: of kind "kernel": the directory that keeps what its disks hold, and stays afterwards; left out:
             one that ends with the testbed.
         nfs: of kind "kernel": its NFS server.
@@ -224,11 +226,9 @@ def testbed_of(table: dict[str, Any], folder: Path) -> TestbedFile:
     checked_name("testbed.name", wanted.name)
     kinds = _checked_nodes(wanted.node)
     _check_disks(wanted.disk, kinds)
+    check_kernels(wanted)
     _check_proxies(wanted, kinds)
-    nodes = tuple(
-        node if node.kept is None else msgspec.structs.replace(node, kept=str(folder / node.kept))
-        for node in wanted.node
-    )
+    nodes = tuple(_seen(node, folder) for node in wanted.node)
     disks = tuple(_placed(disk, folder) for disk in wanted.disk)
     return msgspec.structs.replace(wanted, node=nodes, disk=disks)
 
@@ -272,14 +272,16 @@ def _check_disks(disks: Sequence[DiskTable], kinds: dict[str, str]) -> None:
         checked_name(f"{key}.name", disk.name)
         _check_there(f"{key}.node", disk.node, "node", kinds)
         _check_keys_of_kernels(key, disk, kinds[disk.node])
+        if len(disk.exports) > _EXPORTS_MAX:
+            raise StudyError(
+                f"{key}.exports: there are {len(disk.exports)}; at most {_EXPORTS_MAX} are allowed"
+            )
         for export in disk.exports:
             if not _EXPORT.fullmatch(export):
                 raise StudyError(
                     f"{key}.exports = {export!r:.80}: must be 1 to 64 letters, digits, '.', '_' or '-'"
                 )
-        twice = [one for at, one in enumerate(disk.exports) if one in disk.exports[:at]]
-        if twice:
-            raise StudyError(f"{key}.exports: {twice[0]!r} is there twice; name each export once")
+        check_once(f"{key}.exports", disk.exports)
         if disk.size is not None:
             _check_size(f"{key}.size", disk.size)
         for name, path in (("scenario", disk.scenario), ("file", disk.file)):
@@ -323,9 +325,7 @@ def _check_proxies(wanted: TestbedFile, kinds: dict[str, str]) -> None:
                 )
             if disks[name].file_system is not None:
                 raise StudyError(f"{key}.disks = {name!r}: its node attaches it; leave out its file_system")
-        twice = [one for at, one in enumerate(proxy.disks) if one in proxy.disks[:at]]
-        if twice:
-            raise StudyError(f"{key}.disks: {twice[0]!r} is there twice; name each disk once")
+        check_once(f"{key}.disks", proxy.disks)
         if proxy.window is not None:
             within(f"{key}.window", proxy.window, 1, _WINDOW_MAX)
         within(f"{key}.gap_us", proxy.gap_us, 0, _GAP_US_MAX)
@@ -365,6 +365,12 @@ def _check_size(key: str, text: str) -> None:
         raise StudyError(f"{key} = {text!r:.80}: {error.message.removeprefix(f'{text!r}: ')}") from None
     if size < 1:
         raise StudyError(f"{key} = {text!r:.80}: must be a size above 0, such as '4GiB'")
+
+
+def _seen(node: NodeTable, folder: Path) -> NodeTable:
+    """The node with whole paths."""
+    kept = None if node.kept is None else str(folder / node.kept)
+    return msgspec.structs.replace(node, kept=kept, visible=tuple(str(folder / one) for one in node.visible))
 
 
 def _placed(disk: DiskTable, folder: Path) -> DiskTable:

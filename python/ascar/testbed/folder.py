@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import time
 import uuid
 from contextlib import suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _UP = "up.json"
 _REMOVED_S = 3.0
+_LOOKED_S = 0.2
 
 
 class TestbedRunner(msgspec.Struct, frozen=True):
@@ -72,7 +74,8 @@ class TestbedFolder:
         """
         try:
             while self._lock is None:
-                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                for folder in (self.path.parent, self.path):
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._lock = self._locked()
         except BlockingIOError:
             running = self.running()
@@ -99,14 +102,19 @@ class TestbedFolder:
             self._lock = None
 
     def announce(self, running: TestbedRunner) -> None:
-        """Say who runs it: it is up from now on."""
+        """Say who runs it: it is up, or goes up, from now on."""
         new = self.path / f"{_UP}.new"
         new.write_bytes(msgspec.json.encode(running))
         new.replace(self.path / _UP)
 
     def running(self) -> TestbedRunner | None:
-        """Who runs it now; None where it is not up."""
+        """Who runs it now; None where it is not up.
+
+        Raises:
+            EnvironmentLacks: the folder may be somebody else's.
+        """
         try:
+            self._check_owner()
             content = (self.path / _UP).read_bytes()
             lock = os.open(self.path / inside.LOCK, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
@@ -146,19 +154,40 @@ class TestbedFolder:
         with self:
             return True
 
+    def _check_owner(self) -> None:
+        """Trust no folder that another user could have made or exchanged: all in it will be removed.
+
+        Raises:
+            EnvironmentLacks: it may be somebody else's.
+            OSError: it is not there.
+        """
+        ours = os.geteuid()
+        for path, owners in ((self.path.parent, {ours, 0}), (self.path, {ours})):
+            state = path.lstat()
+            is_shared = state.st_mode & stat.S_IWOTH and not state.st_mode & stat.S_ISVTX
+            if not stat.S_ISDIR(state.st_mode):
+                why = "is no folder"
+            elif state.st_uid not in owners or is_shared:
+                why = "another user owns it, or may write there"
+            else:
+                continue
+            raise EnvironmentLacks(f"folder {str(path)!r}: {why}; set ASCAR_RUNTIME_DIR to one of your own")
+
     def _locked(self) -> int | None:
         """The lock; None where the folder was removed meanwhile.
 
         Raises:
             BlockingIOError: somebody has it.
+            EnvironmentLacks: the folder may be somebody else's.
         """
         path = self.path / inside.LOCK
         try:
+            self._check_owner()
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             return None
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            inside.lock(lock, _LOOKED_S)
             if os.path.samestat(os.fstat(lock), path.stat()):
                 return lock
         except FileNotFoundError:
@@ -218,7 +247,12 @@ def find_testbed(named: str | None) -> TestbedFolder:
 def up_in(parent: Path) -> list[TestbedFolder]:
     """The testbeds that are up, of those in a folder."""
     known = sorted(parent.iterdir()) if parent.is_dir() else []
-    return [one for one in map(TestbedFolder, known) if one.running()]
+    found: list[TestbedFolder] = []
+    for one in map(TestbedFolder, known):
+        with suppress(EnvironmentLacks):  # it may be somebody else's
+            if one.running():
+                found.append(one)
+    return found
 
 
 def wait_until_gone(folder: TestbedFolder, limit_s: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,12 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
 from ascar.nodes.process import facts_by_shell, put_by_shell, start
 from ascar.program.node_binary import find_ascard
 from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
+from ascar.testbed.process import SOCKET_BYTES_MAX
 from ascar.testbed.relay import Relay
 from ascar.testbed.remote import RemoteNode, run_there
 from ascar.testbed.user_mode import UserModeKernel, below_own, find_program, init_text
@@ -58,6 +60,9 @@ class KernelNode:
         parts: what it is.
         kept: the directory of this machine that keeps what the node's disks hold; it is made if need be.
 
+    Raises:
+        EnvironmentLacks: the folder for temporary files has a path that a kernel's command line cannot hold.
+
     Attributes:
         parts: what it is.
         socket: where programs of it are asked for.
@@ -68,6 +73,12 @@ class KernelNode:
         self._kept = kept.resolve()
         self._folder = Path(tempfile.mkdtemp(prefix="ascar-node-"))
         self.socket = self._folder / "socket"
+        self._lock: int | None = None
+        if why := _unfit(self.socket):
+            self._folder.rmdir()
+            raise EnvironmentLacks(
+                f"folder {str(self._folder.parent)!r}: {why}; set ASCAR_RUNTIME_DIR or TMPDIR to another"
+            )
         self._kernel = UserModeKernel(self._folder, parts.memory_mib, f"node {parts.name}")
         self._relay: Relay | None = None
 
@@ -110,7 +121,8 @@ class KernelNode:
     @property
     def alive(self) -> bool:
         """Whether its kernel runs."""
-        return self._relay is not None and not self._relay.has_ended.is_set()
+        relay = self._relay  # which another thread may take away
+        return relay is not None and not relay.has_ended.is_set()
 
     @property
     def console(self) -> str:
@@ -126,6 +138,7 @@ class KernelNode:
         Raises:
             EnvironmentLacks: something that it needs is not installed.
             StudyError: a disk's scenario is wrong.
+            Refused: another node that is on keeps what its disks hold in the same directory.
             WorkError: it does not come up in time; it is cut then.
         """
         if self.alive:
@@ -136,11 +149,12 @@ class KernelNode:
         self.cut()
         end_s = time.monotonic() + limit_s
         self._kept.mkdir(parents=True, exist_ok=True)
-        for disk in self.parts.disks:
-            self._check(disk)
-            kernel_disks.make_data(self._kept, disk)
-        self._put_inside()
         try:
+            self._hold_kept()
+            for disk in self.parts.disks:
+                self._check(disk)
+                kernel_disks.make_data(self._kept, disk)
+            self._put_inside()
             self._begin(end_s)
             self._set_up(end_s)
         except BaseException:
@@ -150,9 +164,12 @@ class KernelNode:
     def cut(self) -> None:
         """Cut its power: all its processes are killed, and what is on no disk is lost."""
         self._kernel.kill()
-        if self._relay is not None:
-            self._relay.close()
-            self._relay = None
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
     def close(self) -> None:
         """Cut its power and remove what it had on this machine, but for the data of its disks."""
@@ -199,6 +216,24 @@ class KernelNode:
         """
         self._do("set threads", kernel_nfs.threads_words(threads), time.monotonic() + 30)
 
+    def write_out(self, limit_s: float) -> None:
+        """Have it write what its file systems, and those that it mounts, have in memory.
+
+        Raises:
+            EnvironmentLacks: the node is not up.
+            StageFailed: it takes longer.
+        """
+        self.run(["sync"], limit_s)
+
+    def end_disks(self, limit_s: float) -> None:
+        """End its disks in good order: they write their caches.
+
+        Raises:
+            EnvironmentLacks: the node is not up.
+            StageFailed: it takes longer.
+        """
+        self.run(kernel_disks.end_words(), limit_s)
+
     def memory_bytes(self) -> int:
         """What it takes of this machine's memory; what processes share is counted once.
 
@@ -228,6 +263,16 @@ class KernelNode:
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode != 0:
             raise StudyError(f"disk.{disk.name}: {done.stderr.strip()[-300:]}")
+
+    def _hold_kept(self) -> None:
+        """Keep other nodes from the same data: a lock of a server inside a node does not reach out of it."""
+        self._lock = os.open(self._kept / "node.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"node {self.name}: directory {str(self._kept)!r} is another's already; give each its own"
+            ) from None
 
     def _put_inside(self) -> None:
         """Copy what runs in the node, and the scenarios, to where it sees them."""
@@ -264,7 +309,7 @@ class KernelNode:
             words = ["ssl=null", f"ssl0=fd:{node_reads},fd:{node_writes}"]
             words += [kernel_links.kernel_word(*one) for one in enumerate(self.parts.links)]
             self._kernel.begin(init, [*words, *self.parts.kernel_words], (node_reads, node_writes))
-            self._relay = Relay(self.socket, to_node, from_node, self._kernel.process.pid)
+            self._relay = relay = Relay(self.socket, to_node, from_node, self._kernel.process.pid)
         except BaseException:
             os.close(to_node)
             os.close(from_node)
@@ -272,7 +317,7 @@ class KernelNode:
         finally:
             os.close(node_reads)
             os.close(node_writes)
-        self._kernel.wait(self._relay.is_up.is_set, "it boots", end_s - time.monotonic())
+        self._kernel.wait(relay.is_up.is_set, "it boots", end_s - time.monotonic())
 
     def _init_lines(self) -> list[str]:
         return [
@@ -314,6 +359,15 @@ class KernelNode:
         if done.status != 0:
             last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
             raise StageFailed("boot", f"node {self.name}: {what}: {last[:300]}", done.err)
+
+
+def _unfit(socket: Path) -> str | None:
+    """Why a node cannot have its files beside this one; None: it can."""
+    if re.search(r"[\s\"']", str(socket)):
+        return "has spaces or quotes, which end a word of a kernel's command line"
+    if len(os.fsencode(socket)) > SOCKET_BYTES_MAX:
+        return "is too long for the path of a socket"
+    return None
 
 
 def _members(group: int) -> list[int]:

@@ -18,6 +18,17 @@ KEPT = "/run/kept"
 _START = """
 mkdir -p /run/disks
 exec "$@" >"/run/disks/$DISK.log" 2>&1 </dev/null &
+echo $! >"/run/disks/$DISK.pid"
+"""
+_END = """
+for file in /run/disks/*.pid; do
+    [ -e "$file" ] || continue
+    read -r pid <"$file"
+    kill -TERM "$pid" && ending="$ending $pid"
+done
+for pid in $ending; do
+    while [ -e "/proc/$pid" ]; do sleep 0.02; done
+done
 """
 # What the disk has said tells why it is not there.
 _ATTACH = """
@@ -101,6 +112,11 @@ def start_words(disk: NodeDisk, scenario: str, before: list[str], ascard: str) -
     words += ["--file", f"{KEPT}/{disk.name}.disk"]
     words += [] if disk.raid is None else ["--raid", str(disk.raid)]
     return ["env", f"DISK={disk.name}", "sh", "-c", _START, "disk", *before, *words]
+
+
+def end_words() -> list[str]:
+    """The program of a node that ends the servers of its disks, which write their caches."""
+    return ["sh", "-c", _END]
 
 
 def socket_of(disk: NodeDisk) -> str:

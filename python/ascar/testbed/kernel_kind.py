@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks
+from ascar.errors import AscarError, EnvironmentLacks
 from ascar.testbed import inside
 from ascar.testbed.kernel import KernelNode
+from ascar.testbed.kernel_checks import SIZE_BYTES
 from ascar.testbed.kernel_links import mesh
 from ascar.testbed.kernel_parts import KernelParts, NodeDisk
 from ascar.testbed.namespace import address_of
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
     from ascar.testbed.kernel_parts import LinkEnd
     from ascar.testbed.machine import TestbedMachine
 
-_SIZE_BYTES = 1 << 30
 _PREFIX = 16
+_SETTLE_S = 15.0
 _EXPORT = "disk"  # of all disks of such nodes
 
 
@@ -41,6 +44,7 @@ class KernelKind:
     def __init__(self, wanted: TestbedFile, place: TestbedFolder) -> None:
         self._wanted, self._place = wanted, place
         self._links: dict[str, tuple[LinkEnd, ...]] = {}
+        self._nodes: dict[str, KernelNode] = {}
 
     def begin(self, stack: ExitStack, limit_s: float) -> None:  # noqa: ARG002
         """See `NodeKind.begin`: what nodes leave on this machine is in the testbed's folder, by its mark."""
@@ -74,7 +78,19 @@ class KernelKind:
         missing = KernelNode.missing(parts)
         if missing is not None:
             raise EnvironmentLacks(missing)
-        return KernelNode(parts, self._place.path / node.name if node.kept is None else Path(node.kept))
+        kept = self._place.path / node.name if node.kept is None else Path(node.kept)
+        self._nodes[node.name] = KernelNode(parts, kept)
+        return self._nodes[node.name]
+
+    def settle(self) -> None:
+        """See `NodeKind.settle`."""
+        # A disk ends when nobody has anything to write to it any more, wherever its clients are.
+        for do in (KernelNode.write_out, KernelNode.end_disks):
+            on = [node for node in self._nodes.values() if node.alive]
+            with ThreadPoolExecutor(max(1, len(on))) as pool:
+                for doing in [pool.submit(do, node, _SETTLE_S) for node in on]:
+                    with suppress(AscarError):
+                        doing.result()
 
     def join(self, name: str) -> None:
         """See `NodeKind.join`."""
@@ -104,7 +120,7 @@ class KernelKind:
         return NodeDisk(
             disk.name,
             disk.scenario,
-            size_bytes=_SIZE_BYTES if disk.size is None else parse_size(disk.size),
+            size_bytes=SIZE_BYTES if disk.size is None else parse_size(disk.size),
             file_system=disk.file_system,
             place=disk.place,
             raid=disk.raid,

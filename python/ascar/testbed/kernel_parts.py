@@ -10,11 +10,11 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.study import within
 
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 VERSIONS = ("3", "4.2")
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,60}[a-z0-9])?")
-_LINKS_MAX, _DISKS_MAX = 10, 8
+LINKS_MAX, DISKS_MAX = 10, 8
 _OPTIONS = re.compile(r"[A-Za-z0-9_=.:,@/-]{0,400}")
 _PLACE = re.compile(r"/(srv|mnt)/[A-Za-z0-9._-]{1,100}")
 
@@ -262,11 +262,11 @@ class KernelParts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             _address("node.address", self.address)
         elif self.links:
             raise StudyError("node.links: need an address; set node.address, such as 10.9.0.1/24")
-        within("node.links, their number", len(self.links), 0, _LINKS_MAX)
+        within("node.links, their number", len(self.links), 0, LINKS_MAX)
         for name, address in self.hosts.items():
             _host("node.hosts", name)
             _address(f"node.hosts.{name}", address)
-        within("node.disks, their number", len(self.disks), 0, _DISKS_MAX)
+        within("node.disks, their number", len(self.disks), 0, DISKS_MAX)
         names = [disk.name for disk in self.disks]
         if len(set(names)) < len(names):
             raise StudyError(f"node.disks = {', '.join(names)}: names must differ")

@@ -51,6 +51,13 @@ class NodeKind(Protocol):
         """Take a node that is about to be cut from the others: a power cut says nothing to them."""
         ...
 
+    def settle(self) -> None:
+        """Have disks that nodes have started by themselves write their caches, before all of it ends.
+
+        What does not do so in time is left as it is.
+        """
+        ...
+
     def folder(self, name: str) -> Path:
         """Where programs of a node begin, as the node sees it."""
         ...
@@ -94,6 +101,9 @@ class ProcessKind:
 
     def part(self, name: str) -> None:
         """See `NodeKind.part`."""
+
+    def settle(self) -> None:
+        """See `NodeKind.settle`."""
 
     def folder(self, name: str) -> Path:
         """See `NodeKind.folder`."""
@@ -156,6 +166,9 @@ class NamespaceKind:
         """See `NodeKind.part`."""
         if (port := self._ports.pop(name, None)) is not None:
             self._switch.disconnect(port)
+
+    def settle(self) -> None:
+        """See `NodeKind.settle`."""
 
     def folder(self, name: str) -> Path:
         """See `NodeKind.folder`."""

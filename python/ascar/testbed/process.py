@@ -61,7 +61,8 @@ class ProcessNode:
     @property
     def alive(self) -> bool:
         """See `TestbedMachine.alive`."""
-        return self._first is not None and self._first.poll() is None
+        first = self._first  # which another thread may take away
+        return first is not None and first.poll() is None
 
     def boot(self, limit_s: float) -> None:
         """See `TestbedMachine.boot`."""

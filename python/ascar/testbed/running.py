@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 BOOT_S = 120.0
 """How long a node may take to boot."""
+_LOOK_S = 0.1
+_PATIENCE_S = 10.0
 
 
 class RunningTestbed:
@@ -64,7 +66,10 @@ class RunningTestbed:
         self._disks: dict[str, Served] = {}
         self._proxies: dict[str, Served] = {}
         self._since_s: dict[str, tuple[bool, float]] = {}
-        self._changing = threading.RLock()
+        # One node may wait for another: each is changed by itself.
+        self._changing = {node.name: threading.RLock() for node in wanted.node}
+        self._booting: set[str] = set()
+        self._joining = threading.Lock()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -74,10 +79,10 @@ class RunningTestbed:
             for kind in dict.fromkeys(self._kinds.values()):
                 kind.begin(stack, BOOT_S)
             self._boot_all(stack)
+            stack.callback(self._end_served)
             for kind, served in (("disk", self._disks), ("proxy", self._proxies)):
                 for name, one in served.items():
                     self._tell(f"{kind} {name} starts")
-                    stack.callback(one.end)
                     one.start()
             self._stack = stack.pop_all()
         self.look()
@@ -86,8 +91,22 @@ class RunningTestbed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._changing:
+        end_s = time.monotonic() + _PATIENCE_S
+        with ExitStack() as held:
+            for name, lock in self._changing.items():
+                while not (taken := lock.acquire(timeout=_LOOK_S)) and time.monotonic() < end_s:
+                    if name in self._booting:
+                        self._machines[name].cut()  # nobody waits for it any more
+                if taken:
+                    held.callback(lock.release)
             self._stack.close()
+
+    def _end_served(self) -> None:
+        """End proxies, then disks: side by side, for each may have much to write."""
+        for several in (self._proxies, self._disks):
+            with ThreadPoolExecutor(max(1, len(several))) as pool:
+                for ending in [pool.submit(one.end) for one in several.values()]:
+                    ending.result()
 
     def machine(self, name: str) -> TestbedMachine:
         """A node.
@@ -104,18 +123,26 @@ class RunningTestbed:
         return self._kinds[node].folder(node)
 
     def cut(self, name: str) -> None:
-        """Cut the power of a node: all that runs there is killed.
+        """Cut the power of a node: all that runs there is killed, also while it boots.
 
         Raises:
             StudyError: there is none of this name.
         """
-        machine = self.machine(name)
-        with self._changing:
-            self._kinds[name].part(name)
-            machine.cut()
+        self.machine(name)
+        while not self._changing[name].acquire(timeout=_LOOK_S):
+            self._cut_power(name)
+        try:
+            self._cut_power(name)
             for served in self._served_on(name):
                 served.gone()
-            self.look()
+            self._note(name)
+        finally:
+            self._changing[name].release()
+
+    def _cut_power(self, name: str) -> None:
+        with self._joining:
+            self._kinds[name].part(name)
+        self._machines[name].cut()
 
     def boot(self, name: str, limit_s: float = BOOT_S) -> None:
         """Boot a node that is off, with its disks and its proxy; one that is on stays as it is.
@@ -126,34 +153,56 @@ class RunningTestbed:
             WorkError: it does not boot, or a disk or proxy does not serve.
         """
         machine = self.machine(name)
-        with self._changing:
+        with self._changing[name]:
             if not machine.alive:
                 for served in self._served_on(name):
                     served.gone()
-                machine.boot(limit_s)
-                self._kinds[name].join(name)
+                self._turn_on(name, limit_s)
             for served in self._served_on(name):
                 if not served.alive:
                     served.start()
-            self.look()
+            self._note(name)
+
+    def _turn_on(self, name: str, limit_s: float) -> None:
+        self._booting.add(name)
+        try:
+            self._machines[name].boot(limit_s)
+            with self._joining:
+                self._kinds[name].join(name)
+        except BaseException:
+            self._cut_power(name)  # without its network it would pass for one that is on
+            raise
+        finally:
+            self._booting.discard(name)
 
     def look(self) -> None:
-        """Note what has ended since the last look; of a node that ended by itself nothing is left running."""
-        with self._changing:
-            for name, machine in self._machines.items():
+        """Note what has ended since the last look; of a node that ended by itself nothing is left running.
+
+        A node that is cut or boots just now stands as it did before.
+        """
+        for name, machine in self._machines.items():
+            lock = self._changing[name]
+            if not lock.acquire(timeout=_LOOK_S):
+                continue
+            try:
                 if not machine.alive and self._since_s.get(f"node {name}", (False,))[0]:
                     machine.cut()
                     for served in self._served_on(name):
                         served.gone()
-            self._note()
+                self._note(name)
+            finally:
+                lock.release()
 
-    def _note(self) -> None:
+    def _note(self, node: str) -> None:
+        """Note whether a node and what serves on it is on, and since when."""
         now_s = time.time()
-        for kind, all_of_kind in (("node", self._machines), ("disk", self._disks), ("proxy", self._proxies)):
-            for name, one in all_of_kind.items():
-                before = self._since_s.get(f"{kind} {name}")
-                if before is None or before[0] != one.alive:
-                    self._since_s[f"{kind} {name}"] = one.alive, now_s
+        on_it = {
+            f"disk {disk.name}": self._disks.get(disk.name) for disk in self._wanted.disk if disk.node == node
+        }
+        on_it[f"proxy {node}"] = self._proxies.get(node)
+        for what, one in {f"node {node}": self._machines[node], **on_it}.items():
+            if one is not None and self._since_s.get(what, (None,))[0] != (alive := one.alive):
+                self._since_s[what] = alive, now_s
 
     def nodes(self) -> tuple[TestbedNode, ...]:
         """How the nodes stand."""
@@ -230,7 +279,17 @@ class RunningTestbed:
 
         # All at once: one may wait for another, as a client that mounts what a server exports.
         with ThreadPoolExecutor(len(self._machines)) as pool:
-            list(pool.map(boot, self._machines))
+            booting = [pool.submit(boot, name) for name in self._machines]
+            try:
+                for one in as_completed(booting):
+                    one.result()
+            except BaseException:
+                while wait(booting, _LOOK_S).not_done:  # such as who waits for the one that failed
+                    for machine in self._machines.values():
+                        machine.cut()
+                raise
+        for kind in dict.fromkeys(self._kinds.values()):
+            stack.callback(kind.settle)
         for name, kind in self._kinds.items():
             kind.join(name)
         for disk in self._wanted.disk:
@@ -277,7 +336,7 @@ class RunningTestbed:
         words = [machine.ascard, "proxy", "--config", str(folder / "proxy.toml")]
         log = self._log(proxy.node, "proxy.log")
         served = Served(f"proxy of {proxy.node}", machine, log, words, proxy_serves(sockets))
-        served.files = files
+        served.files, served.sockets = files, sockets
         return served
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _READY_S = 60.0
 _END_S = 20.0
+_CHECK_S = 20.0
 _LOOK_S = 0.02
 
 
@@ -34,6 +35,7 @@ class Served:
 
     Attributes:
         files: files that it reads, which the node gets each time before it is started.
+        sockets: sockets that it makes.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Served:
     ) -> None:
         self.name, self.machine, self._log = name, machine, log
         self.files: Mapping[Path, str] = {}
+        self.sockets: Sequence[Path] = ()
         self._words, self._is_ready = list(words), is_ready
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = 0
@@ -53,7 +56,8 @@ class Served:
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return self._process is not None and self._process.poll() is None
+        process = self._process  # which another thread may take away
+        return process is not None and process.poll() is None
 
     @property
     def said(self) -> str:
@@ -69,6 +73,8 @@ class Served:
             WorkError: it ends, or does not serve in time; in its last words.
         """
         self._release()
+        if self.sockets:  # those of one that was killed would pass for its own
+            self.machine.run(["rm", "-f", *map(str, self.sockets)], _END_S)
         for path, text in self.files.items():
             self.machine.put(text.encode(), str(path))
         with self._log.open("ab") as log:
@@ -86,27 +92,29 @@ class Served:
 
     def end(self) -> None:
         """End it in good order, so that a disk writes what is in its cache; more than once is allowed."""
-        if self._process is not None and self.alive:
-            self._process.terminate()
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
             try:
-                self._process.wait(_END_S)
+                process.wait(_END_S)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                process.kill()
         self._release()
 
     def gone(self) -> None:
         """Its node was cut, and it with it."""
-        if self._process is not None:
-            self._process.kill()
+        process = self._process
+        if process is not None:
+            process.kill()
         self._release()
 
     def _release(self) -> None:
-        if self._process is not None:
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
+        process, self._process = self._process, None
+        if process is not None:
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
-            self._process = None
 
 
 def disk_words(ascard: str, disk: DiskTable, address: str) -> list[str]:
@@ -135,9 +143,15 @@ def check_disks(disks: Sequence[DiskTable]) -> None:
     ascard = str(find_ascard()) if disks else ""
     for at, disk in enumerate(disks):
         words = [*disk_words(ascard, disk, "unix:/nowhere"), "--check"]
-        done = subprocess.run(
-            words, capture_output=True, text=True, errors="replace", timeout=60, check=False
-        )
+        try:
+            done = subprocess.run(
+                words, capture_output=True, text=True, errors="replace", timeout=_CHECK_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise StudyError(
+                f"disk[{at}] ({disk.name}): its scenario and file are not read within {_CHECK_S:g} s; "
+                "name regular files"
+            ) from None
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix("ascard disk: ")
             key, is_option, rest = last.partition(" ")

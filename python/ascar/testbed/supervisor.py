@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -84,7 +85,11 @@ class _Answers:
 
     def _serve(self) -> None:
         while True:
-            asking, _ = self._listener.accept()
+            try:
+                asking, _ = self._listener.accept()
+            except OSError:  # no more files can be open
+                time.sleep(_LOOK_S)
+                continue
             threading.Thread(target=self._answer_one, args=(asking,), daemon=True).start()
 
     def _answer_one(self, asking: socket.socket) -> None:
@@ -95,8 +100,10 @@ class _Answers:
                 answer = {"ok": msgspec.to_builtins(self._answer(json.loads(line)))}
             except AscarError as error:
                 answer = {"error": error.message, "status": error.exit_status}
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 answer = {"error": f"cannot be understood: {error!r:.200}", "status": 1}
+            except (OSError, subprocess.SubprocessError) as error:  # such as a full file system
+                answer = {"error": _said(error, str(self._folder)), "status": 1}
             asking.settimeout(None)
             asking.sendall(json.dumps(answer).encode() + b"\n")
 
@@ -120,29 +127,42 @@ def hold(order: TestbedOrder) -> NoReturn:
     for number in _SIGNALS:
         signal.signal(number, _end)
     try:
-        with (
-            TestbedFolder(Path(order.folder)) as folder,
-            RunningTestbed(order.wanted, folder, _tell) as testbed,
-        ):
+        with TestbedFolder(Path(order.folder)) as folder:
             runner = TestbedRunner(os.getpid(), order.wanted.name, order.file, time.time())
-            answers = _Answers(testbed, runner, folder.control)
-            folder.announce(runner)
-            _say({"up": msgspec.to_builtins(answers.standing())})
-            _close_output()
-            while True:
-                time.sleep(_LOOK_S)
-                testbed.look()
+            folder.announce(runner)  # from now on somebody can end it
+            with RunningTestbed(order.wanted, folder, _tell) as testbed:
+                answers = _Answers(testbed, runner, folder.control)
+                _say({"up": msgspec.to_builtins(answers.standing())})
+                _close_output()
+                while True:
+                    time.sleep(_LOOK_S)
+                    testbed.look()
     except _Ended:
+        _fail(WorkError(f"testbed {order.wanted.name!r}: somebody ended it before it was up"))
         sys.exit(0)
     except AscarError as error:
-        _say({"error": error.message, "status": error.exit_status})
+        _fail(error)
         sys.exit(error.exit_status)
+    except OSError as error:
+        _fail(WorkError(_said(error, order.folder)))
+        sys.exit(1)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     raise _Ended
+
+
+def _said(error: OSError | subprocess.SubprocessError, place: str) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or place}: {error.strerror}"
+    return str(error)[:300]
+
+
+def _fail(error: AscarError) -> None:
+    with suppress(WorkError):
+        _say({"error": error.message, "status": error.exit_status})
 
 
 def _tell(stage: str) -> None:
@@ -164,7 +184,9 @@ def _close_output() -> None:
 
 def main() -> None:
     """Take the order, and carry it out."""
-    hold(typed.decode(sys.stdin.buffer.read(), TestbedOrder))
+    order = typed.decode(sys.stdin.buffer.read(), TestbedOrder)
+    os.chdir("/")  # the folder of the user may be moved or unmounted meanwhile
+    hold(order)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -114,6 +115,7 @@ class UserModeKernel:
         self._what = what
         self._log = folder / "console"
         self._life: int | None = None
+        self._killing = threading.Lock()
 
     @property
     def console(self) -> str:
@@ -144,7 +146,7 @@ class UserModeKernel:
             *("con=null", "con0=fd:0,fd:1", "quiet"),
             *words,
         ]
-        pipe, self._life = os.pipe()
+        pipe, life = os.pipe()
         supervised = ["sh", "-c", _SUPERVISED, "sh", str(pipe), *words]
         try:
             with self._log.open("wb") as log:
@@ -158,8 +160,12 @@ class UserModeKernel:
                     cwd="/",
                     pass_fds=(pipe, *pass_fds),
                 )
+        except BaseException:
+            os.close(life)
+            raise
         finally:
             os.close(pipe)
+        self._life = life
 
     def wait(self, condition: Callable[[], object], what: str, limit_s: float) -> None:
         """Wait until a condition holds.
@@ -178,17 +184,19 @@ class UserModeKernel:
             time.sleep(_LOOK_S)
 
     def kill(self) -> None:
-        """End it as a power cut does: all its processes at once."""
-        if self._life is None:
-            return
-        # There is a group as long as somebody waits for our end, also where the kernel has ended.
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._wait_for_the_others()
-        os.close(self._life)
-        self._life = None
-        assert self.process.stdin is not None, "it is a pipe"
-        self.process.stdin.close()
+        """End it as a power cut does: all its processes at once, also while another thread waits for it."""
+        with self._killing:
+            if self._life is None:
+                return
+            # There is a group as long as somebody waits for our end, also where the kernel has ended.
+            with suppress(ProcessLookupError):  # killed as a whole by another
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self._wait_for_the_others()
+            os.close(self._life)
+            self._life = None
+            assert self.process.stdin is not None, "it is a pipe"
+            self.process.stdin.close()
 
     def _wait_for_the_others(self) -> None:
         """Wait until the group is gone, which has the kernel's ports and files until then."""
