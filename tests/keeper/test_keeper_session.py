@@ -212,7 +212,10 @@ def test_an_interrupt_is_no_complaint_about_a_restore_that_only_root_may_end(mon
     slow.write_text("#!/bin/sh\nexec sleep 1\n")
     slow.chmod(0o755)
 
-    def refuse(_: object) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def refuse(process: subprocess.Popen[bytes]) -> None:
+        started.append(process)
         raise PermissionError(1, "Operation not permitted")
 
     def interrupt(left_s: float) -> None:
@@ -221,6 +224,7 @@ def test_an_interrupt_is_no_complaint_about_a_restore_that_only_root_may_end(mon
     monkeypatch.setattr(subprocess.Popen, "kill", refuse)
     with pytest.raises(KeyboardInterrupt):
         restore_all(ascard=slow, state_dir=tmp_path, listener=interrupt)
+    assert started[0].wait() == 0
 
 
 @pytest.mark.anybody
