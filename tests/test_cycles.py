@@ -45,12 +45,15 @@ def side(age_s: int, deferred_s: float = 1.0, load_s: float = 4.0) -> Trial:
     )
 
 
-def study(objective: str = "maximize ops_per_s", load_min: str = "3 s") -> Study:
+def study(
+    objective: str = "maximize ops_per_s", load_min: str = "3 s", load_max: str = "1 h", runs_min: int = 5
+) -> Study:
     return Study.of(
         {
             "study": {"name": "x", "objective": objective, "budget": "1 h"},
             "target": {"kind": "simulated", "metrics": {"ops_per_s": "1"}},
-            "measurement": {"load_min": load_min, "load_max": "1 h"},
+            "measurement": {"load_min": load_min, "load_max": load_max},
+            "verify": {"runs_min": runs_min},
         }
     )
 
@@ -113,7 +116,7 @@ def test_pairs_have_one_length_and_room_for_ten(
     left_s: float, search_s: float, span_s: float, expected_s: float
 ):
     sides = [side(30, deferred_s=0.0), side(600, deferred_s=0.0)]
-    found = PairLoad.of(Span(span_s), sides, left_s, least_s=3.0, search_s=search_s, usual_s=20.0)
+    found = PairLoad.of(Span(span_s), sides, left_s, study=study(), search_s=search_s, usual_s=20.0)
     assert found.load_s == pytest.approx(expected_s)
     assert found.least_s == max(3.0, span_s)
 
@@ -121,5 +124,18 @@ def test_pairs_have_one_length_and_room_for_ten(
 def test_loads_whose_usual_length_nobody_knows_are_as_the_study_says():
     sides = [side(30, deferred_s=0.0)]
     for span_s in (0.0, 90.0):
-        found = PairLoad.of(Span(span_s), sides, 100.0, least_s=3.0, search_s=0.0, usual_s=0.0)
+        found = PairLoad.of(Span(span_s), sides, 100.0, study=study(), search_s=0.0, usual_s=0.0)
         assert found == PairLoad(span_s, max(3.0, span_s))
+
+
+def test_a_study_that_wants_many_pairs_has_room_for_half_as_many_again():
+    sides, left_s = [side(30, deferred_s=0.0)], 2 * 60 * 11.0
+    chosen = study(runs_min=40)
+    found = PairLoad.of(Span(), sides, left_s, study=chosen, search_s=0.0, usual_s=20.0)
+    assert found.load_s == pytest.approx(10.0)
+
+
+def test_what_a_stage_takes_beside_its_load_makes_no_load_longer_than_the_study_says():
+    sides, chosen = [side(30, deferred_s=0.0)], study(load_min="20 s", load_max="20 s")
+    found = PairLoad.of(Span(), sides, 1e6, study=chosen, search_s=0.0, usual_s=20.7)
+    assert found.load_s == 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ from ascar.loops.offline import tune
 from ascar.pairs import Pairs
 from ascar.pilot.turns import Gain, InTurns, compare_in_turns, mean_at_any_time
 from ascar.results.trial import Purpose, Trial, TrialState
-from ascar.space import Configuration
+from ascar.space import ChangeCost, Configuration, Space, ordinal
 from ascar.study import Study
+from ascar.systems.simulated import SimulatedSystem
 from ascar.verification import conclude, pair_test
 
 if TYPE_CHECKING:
@@ -266,6 +268,35 @@ def test_all_loads_of_the_comparison_are_equally_long(history):
     assert len(set(lengths[Purpose.VERIFY])) == 1
     usual = [*lengths[Purpose.DEFAULT], *lengths[Purpose.SEARCH]]
     assert min(usual) <= lengths[Purpose.VERIFY][0] <= max(usual)
+
+
+def test_runs_that_tell_the_bias_of_reuse_are_as_long_as_those_they_are_held_against(history, monkeypatch):
+    monkeypatch.setattr(SimulatedSystem, "reuses_state", True, raising=False)
+    monkeypatch.setattr(SimulatedSystem, "start_afresh", lambda _: None, raising=False)
+    outcome = tune(simulated(ratio=1.38, runs_min=5), history)
+    assert outcome.verdict.reuse_bias is not None
+    trials = history.run(outcome.run_id).trials()
+    lengths = [round(t.stage_s["load"], 3) for t in trials if t.purpose in (Purpose.VERIFY, Purpose.BIAS)]
+    assert len(set(lengths)) == 1
+
+
+def test_loads_that_end_by_themselves_are_as_long_as_their_work(history, monkeypatch):
+    """No side is cut off at a length that is usual for both."""
+    monkeypatch.setattr("ascar.systems.function._OVERRUN_S", 0.2)
+    scatter = np.random.default_rng(1)
+
+    def work(configuration: Configuration) -> dict[str, float]:
+        seconds = 0.05 * float(configuration["steps"])
+        time.sleep(seconds)
+        return {"work_s": seconds * scatter.uniform(1, 1.01)}
+
+    space = Space((ordinal("steps", (1, 2, 3, 12), default=12, cost=ChangeCost.DYN_APP),), name="work")
+    lengths = {"load_min": "50 ms", "load_max": "1 min"}
+    chosen = Study.of_function(work, space, "minimize work_s", "20 s", measurement=lengths)
+    outcome = tune(chosen, history)
+    assert (outcome.verdict.kind, outcome.verdict.ended) == ("improved", "separated")
+    states = {t.state for t in history.run(outcome.run_id).trials() if t.purpose is Purpose.VERIFY}
+    assert states == {TrialState.COMPLETE}
 
 
 def test_events_tell_of_every_pair(history):

@@ -573,7 +573,7 @@ class Stream:
         """
 
     def give_back(self) -> None:
-        """The request that has its place is not sent: give the place back."""
+        """The request that has its place is not sent: give the place back, to the one that asks next."""
 
     def sent(
         self, now_us: int, size_bytes: int, *, offset_bytes: int = 0, file: int = 0, writes: bool = False

@@ -234,7 +234,8 @@ class Campaign:
         self.listener(Event("trial-started", {"trial": trial.number, "left_s": self.left_s}, trial))
         if purpose.of_comparison and isinstance(prepared.target, Reusing):
             prepared.target.start_afresh()  # what is claimed must hold on a newly made system
-        even_s = min(self.pair_load.load_s, load_max_s) if purpose.of_comparison else 0.0
+        is_even = purpose.of_comparison or purpose is Purpose.BIAS  # which is held against its runs
+        even_s = min(self.pair_load.load_s, load_max_s) if is_even else 0.0
         limit = LoadLimit(
             load_min_s=even_s,
             load_max_s=even_s or load_max_s,

@@ -61,7 +61,8 @@ class PairLoad:
 
     Attributes:
         load_s: the length of each; 0: each is as long as the study says.
-        least_s: a last pair for which less time is left has loads of this length at least.
+        least_s: a last pair for which less time is left has loads of this length at least; infinite: there is
+            no such pair, because nobody can shorten the loads.
     """
 
     load_s: float = 0.0
@@ -74,7 +75,7 @@ class PairLoad:
         sides: Sequence[Trial],
         left_s: float,
         *,
-        least_s: float,
+        study: Study,
         search_s: float,
         usual_s: float,
     ) -> PairLoad:
@@ -84,15 +85,18 @@ class PairLoad:
             span: what deferred work asks for.
             sides: a complete trial of each configuration.
             left_s: seconds that the comparison may take.
-            least_s: the study's least length of a load.
+            study: the study, whose lengths of a load hold here too.
             search_s: the length to which the loads of the search were shortened; 0: they were not.
             usual_s: the usual load of both sides; 0: it is not known.
         """
-        least_s = max(least_s, span.load_s)
+        measurement, pairs = study.measurement, max(PAIRS_ROOM, _PAIRS_SPARE * study.verify.runs_min)
+        least_s = max(seconds_of("measurement.load_min", measurement.load_min), span.load_s)
         if usual_s <= 0:
             return cls(span.load_s, least_s)
-        room_s = max(search_s, _affordable_s(sides, left_s, PAIRS_ROOM))
-        return cls(max(least_s, min(usual_s, room_s)), least_s)
+        room_s = max(search_s, _affordable_s(sides, left_s, pairs))
+        # What the stage took beside the load is no part of its length.
+        most_s = min(usual_s, seconds_of("measurement.load_max", measurement.load_max))
+        return cls(max(least_s, min(most_s, room_s)), least_s)
 
 
 def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float) -> Span:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, log, log1p, sqrt
+from math import inf, isfinite, log, log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ from ascar.render import estimate
 from ascar.reserve import SEARCH_SHARE_MIN, Reserve
 from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
-from ascar.study import duration
 from ascar.systems import Reusing
+from ascar.workloads import SelfEnding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,12 +258,15 @@ class Verification:
         sides, campaign = self._sides(candidate), self.campaign
         if not sides:
             return PairLoad()
+        load = campaign.prepared.workload
+        if isinstance(load, SelfEnding) and load.ends_by_itself:
+            return PairLoad(least_s=inf)
         search_s = campaign.search_load_s
         return PairLoad.of(
             span,
             sides,
             campaign.left_s,
-            least_s=duration("measurement.load_min", campaign.prepared.study.measurement.load_min),
+            study=campaign.prepared.study,
             search_s=search_s if isfinite(search_s) else 0.0,
             usual_s=campaign.usual_load_s((self._default, candidate)),
         )

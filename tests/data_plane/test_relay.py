@@ -192,7 +192,7 @@ def test_a_message_under_another_subject_is_refused_and_changes_nothing(site: Si
 def test_a_proxy_that_stands_still_is_said_to_do_so_and_works_on(site: Site):
     site.proxies[0].process.send_signal(signal.SIGSTOP)
     try:
-        with pytest.raises(RequestRefused, match="does not answer: nothing within 4 s"):
+        with pytest.raises(RequestRefused, match="does not answer: no answer within 4 s"):
             asked(site, lambda link: link.request("ascar.rules.show.client1", Show(), InForce, 20.0))
     finally:
         site.proxies[0].process.send_signal(signal.SIGCONT)

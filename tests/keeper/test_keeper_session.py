@@ -206,6 +206,28 @@ def test_who_is_interrupted_leaves_no_restore_behind(monkeypatch, tmp_path):
 
 
 @pytest.mark.anybody
+def test_an_interrupt_is_no_complaint_about_a_restore_that_only_root_may_end(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 1\n")
+    slow.chmod(0o755)
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def refuse(process: subprocess.Popen[bytes]) -> None:
+        started.append(process)
+        raise PermissionError(1, "Operation not permitted")
+
+    def interrupt(left_s: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "kill", refuse)
+    with pytest.raises(KeyboardInterrupt):
+        restore_all(ascard=slow, state_dir=tmp_path, listener=interrupt)
+    assert started[0].wait() == 0
+
+
+@pytest.mark.anybody
 def test_a_program_that_is_no_keeper_is_lost(monkeypatch, tmp_path):
     talker = tmp_path / "talker"
     talker.write_text("#!/bin/sh\nread line\necho nonsense\nread line\n")

@@ -120,6 +120,11 @@ def test_without_a_fill_there_is_nothing_to_prepare(place):
     assert list(place.directory.iterdir()) == []
 
 
+def test_a_program_that_is_not_told_its_time_ends_by_itself():
+    assert shell("echo 1").ends_by_itself
+    assert not shell("sleep {seconds}").ends_by_itself
+
+
 def test_without_metrics_the_duration_is_measured(place):
     readings = shell("sleep 0.3").run(place, pace())
     assert set(readings.metrics) == {"duration_s"}

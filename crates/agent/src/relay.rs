@@ -5,7 +5,7 @@
 //! kept here: rules, trials and their ends are the proxy's.
 
 use std::convert::Infallible;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,10 @@ const FIND: &str = "find";
 const ASKED_BYTES_MAX: usize = 1 << 20;
 
 /// The longest line that is read of it.
-const TOLD_BYTES_MAX: u64 = 4 << 20;
+const TOLD_BYTES_MAX: usize = 4 << 20;
+
+/// What a piece of a line is read into.
+const PIECE_BYTES: usize = 4096;
 
 /// Beats that were not sent yet; a proxy says one a second.
 const BEATS_BYTES_MAX: usize = 64 << 10;
@@ -226,22 +229,36 @@ fn refusal(reason: &str) -> Vec<u8> {
 /// Asks a proxy, on a connection of its own.
 fn ask(control: &Path, asked: &[u8]) -> io::Result<Vec<u8>> {
     let socket = UnixStream::connect(control)?;
-    socket.set_read_timeout(Some(ANSWER_LIMIT))?;
     socket.set_write_timeout(Some(ANSWER_LIMIT))?;
     (&socket).write_all(&line(asked))?;
-    let mut told = Vec::new();
-    let read = BufReader::new(&socket)
-        .take(TOLD_BYTES_MAX)
-        .read_until(b'\n', &mut told);
-    match read {
-        // What a time-out of a socket is called.
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            let limit_s = ANSWER_LIMIT.as_secs();
-            Err(io::Error::other(format!("nothing within {limit_s} s")))
+    answer(&socket, ANSWER_LIMIT)
+}
+
+/// What it answers, all of it within so long: one that says a little now and then holds nobody up for longer.
+fn answer(mut socket: &UnixStream, limit: Duration) -> io::Result<Vec<u8>> {
+    let late = || io::Error::other(format!("no answer within {} s", limit.as_secs_f64()));
+    let (until, mut told, mut piece) = (Instant::now() + limit, Vec::new(), [0; PIECE_BYTES]);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late());
         }
-        Err(error) => Err(error),
-        Ok(_) if told.pop() == Some(b'\n') => Ok(told),
-        Ok(_) => Err(io::Error::other("its answer has no end")),
+        socket.set_read_timeout(Some(left))?;
+        let count = match socket.read(&mut piece) {
+            Ok(count) => count,
+            // What a time-out of a socket is called.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(late()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let end = piece[..count].iter().position(|byte| *byte == b'\n');
+        told.extend_from_slice(&piece[..end.unwrap_or(count)]);
+        if end.is_some() {
+            return Ok(told);
+        }
+        if count == 0 || told.len() > TOLD_BYTES_MAX {
+            return Err(io::Error::other("its answer has no end"));
+        }
     }
 }
 
@@ -281,7 +298,7 @@ impl Beats {
 
     /// The whole lines that have come.
     fn take(&mut self) -> io::Result<Vec<Vec<u8>>> {
-        let mut piece = [0; 4096];
+        let mut piece = [0; PIECE_BYTES];
         loop {
             match (&self.socket).read(&mut piece) {
                 Ok(0) => return Err(io::Error::other("it has ended")),
@@ -317,6 +334,7 @@ fn wait(link: &Link, beats: &Beats) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
 
     use super::*;
@@ -354,6 +372,21 @@ mod tests {
             assert!(!fits(other, "show") && !fits(other, "load"));
         }
         assert_eq!(line(b"{\n}\n"), b"{ } \n");
+    }
+
+    #[test]
+    fn an_answer_that_comes_byte_by_byte_is_not_waited_for_without_end() {
+        let (socket, mut proxy) = UnixStream::pair().unwrap();
+        let limit = Duration::from_millis(100);
+        let dribble = thread::spawn(move || {
+            while proxy.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let why = answer(&socket, limit).unwrap_err().to_string();
+        assert_eq!(why, "no answer within 0.1 s");
+        drop(socket);
+        dribble.join().unwrap();
     }
 
     #[test]

@@ -167,6 +167,9 @@ pub struct Stream {
     /// The request that has its place is among them.
     in_flight: InFlight,
     place: Option<Place>,
+    /// The time of a place that was given back: that of the request that asks next, else each that gives up would put
+    /// those after it off by the pace.
+    returned_us: Option<u64>,
     sequences: Sequences,
     now_us: u64,
     replies: u64,
@@ -189,6 +192,7 @@ impl Stream {
             tracker: None,
             in_flight: InFlight::default(),
             place: None,
+            returned_us: None,
             sequences: Sequences::default(),
             now_us: 0,
             replies: 0,
@@ -203,6 +207,7 @@ impl Stream {
     pub fn hold(&mut self, controller: AnyController) {
         self.controller = controller;
         self.track();
+        self.returned_us = None;
         if let Some(place) = &mut self.place {
             place.at_us = None;
         }
@@ -262,14 +267,16 @@ impl Stream {
         self.now_us = now_us;
         let kept_us = match self.place {
             Some(place) if place.bytes == bytes => place.at_us,
-            place => {
+            _ => {
                 self.give_back();
                 if !self.controller.admits(self.in_flight, bytes) {
                     return Ok(Admission::Full);
                 }
                 self.in_flight.requests += 1;
                 self.in_flight.bytes += u64::from(bytes);
-                place.and_then(|place| place.at_us)
+                let gap_us = self.controller.gap_us().into();
+                let returned_us = self.returned_us.take();
+                returned_us.filter(|at_us| now_us < at_us.saturating_add(gap_us))
             }
         };
         let at_us = kept_us.unwrap_or_else(|| self.controller.reserve(now_us, bytes));
@@ -283,10 +290,11 @@ impl Stream {
         })
     }
 
-    /// The request that asked does not leave: nobody waits for its place any more.
+    /// The request that asked does not leave: its place in window and pace is the next one's.
     #[inline]
     pub fn give_back(&mut self) {
         if let Some(place) = self.place.take() {
+            self.returned_us = place.at_us;
             self.in_flight.requests -= 1;
             self.in_flight.bytes -= u64::from(place.bytes);
         }

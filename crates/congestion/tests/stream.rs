@@ -58,6 +58,31 @@ fn a_request_keeps_its_place_however_often_it_asks() {
 }
 
 #[test]
+fn those_that_give_up_put_nobody_off() {
+    let mut stream = fixed(800, 100);
+    stream.ask(0, 1).unwrap();
+    stream.sent(0, &sending(1)).unwrap();
+    for now_us in 1..100 {
+        assert_eq!(stream.ask(now_us, 1), Ok(Admission::At(100)), "{now_us}");
+        stream.give_back();
+        stream.give_back();
+    }
+    assert_eq!(stream.ask(130, 1), Ok(Admission::Now));
+    stream.sent(130, &sending(1)).unwrap();
+    assert_eq!(stream.ask(130, 1), Ok(Admission::At(200)));
+    stream.give_back();
+    // Nothing is saved up.
+    for at_us in [1_000, 1_100] {
+        assert_eq!(stream.ask(at_us, 1), Ok(Admission::Now));
+        stream.sent(at_us, &sending(1)).unwrap();
+        assert_eq!(stream.ask(at_us, 1), Ok(Admission::At(at_us + 100)));
+    }
+    stream.give_back();
+    stream.fix(800, 7).unwrap();
+    assert_eq!(stream.ask(1_101, 1), Ok(Admission::Now), "another pace");
+}
+
+#[test]
 fn a_place_passes_to_another_size_that_fits() {
     let mut stream = fixed(800, 100);
     stream.ask(0, 10).unwrap();

@@ -152,7 +152,10 @@ int ascar_stream_set_rival(ascar_stream_t *stream, const char *name, uint64_t se
  */
 int ascar_stream_ask(ascar_stream_t *stream, uint64_t now_us, uint32_t bytes, uint64_t *at_us);
 
-/** The request that has its place is not sent: gives the place back. Nothing happens where none has one. */
+/**
+ * The request that has its place is not sent: gives the place back, to the one that asks next. Nothing happens where
+ * none has one.
+ */
 int ascar_stream_give_back(ascar_stream_t *stream);
 
 /** What leaves. */

@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -173,8 +173,8 @@ pub struct Owner {
 pub struct Keeping {
     owner: Owner,
     path: PathBuf,
-    /// The endpoint's number of what is in the file.
-    written: u64,
+    /// The endpoint's number of what is in the file; None: the file tells another time.
+    written: Option<u64>,
 }
 
 impl Keeping {
@@ -194,7 +194,7 @@ impl Keeping {
         Ok(Self {
             owner,
             path,
-            written: 0,
+            written: Some(0),
         })
     }
 
@@ -210,12 +210,16 @@ impl Keeping {
             .and_then(|record| record.kept(&self.owner, at))
             .and_then(|kept| {
                 let id = kept.named.id.clone();
+                let limit = kept.limit;
                 endpoint.take_up(kept, at.now)?;
-                Ok(id)
+                Ok((id, limit))
             });
-        self.written = endpoint.kept_changes();
+        // Each start under a clock that was set back would give them all of their time again.
+        let is_all = |limit: TimeLimit| limit.ends_at >= at.now + limit.length;
+        let has_all = matches!(taken, Ok((_, Some(limit))) if is_all(limit));
+        self.written = (!has_all).then(|| endpoint.kept_changes());
         match taken {
-            Ok(id) => LOG.line(format_args!(
+            Ok((id, _)) => LOG.line(format_args!(
                 "rules {id}: were kept before this start; in force again"
             )),
             Err(why) => LOG.line(format_args!(
@@ -227,10 +231,10 @@ impl Keeping {
 
     /// Has what is kept now on disk, where it is something else than before.
     pub fn note<P: Plane>(&mut self, endpoint: &Endpoint<P>) {
-        if self.written == endpoint.kept_changes() {
+        if self.written == Some(endpoint.kept_changes()) {
             return;
         }
-        self.written = endpoint.kept_changes();
+        self.written = Some(endpoint.kept_changes());
         let written = match endpoint.kept() {
             Some(kept) => self.write(&Record::of(&self.owner, kept, Moment::present())),
             None => remove(&self.path),
@@ -252,12 +256,12 @@ impl Keeping {
 
     fn write(&self, record: &Record) -> io::Result<()> {
         let draft = self.draft();
+        // What lies there may be another's file, or lead to one.
+        remove(&draft)?;
         let mut file = OpenOptions::new()
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(&draft)?;
         file.write_all(&record.to_bytes())?;
         file.sync_all()?;
@@ -272,6 +276,12 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)?;
+    let found = file.metadata()?;
+    // SAFETY: takes nothing, and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    if ![0, own].contains(&found.uid()) || found.mode() & 0o022 != 0 {
+        return Err(io::Error::other("others may write to it"));
+    }
     let mut bytes = Vec::new();
     file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -306,7 +316,11 @@ fn checksum_of(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
     use ascar_congestion::Action;
+    use ascar_plane::StreamIndicators;
 
     use super::*;
 
@@ -372,6 +386,74 @@ mod tests {
             let said = record.kept(&owner(), moment(0, unix_s)).unwrap_err();
             assert_eq!(said, "rules a1: their time is over");
         }
+    }
+
+    /// Follows anything.
+    #[derive(Debug)]
+    struct Follower;
+
+    impl Plane for Follower {
+        fn follow(&mut self, _: Option<&RuleSet>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn used(&self) -> Option<RuleSet> {
+            None
+        }
+
+        fn observe(&self) -> Vec<StreamIndicators> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn starts_under_a_clock_that_was_set_back_share_one_time() {
+        let name = format!("ascar-kept-clock-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let mut keeping = Keeping::within(&folder, owner()).unwrap();
+        let present = Moment::present();
+        let later = Moment {
+            now: Duration::ZERO,
+            unix: present.unix + 1_000 * HOUR,
+        };
+        let record = Record::of(&owner(), &kept(3_600), later);
+        keeping.write(&record).unwrap();
+        let start = |keeping: &mut Keeping| {
+            let mut endpoint = Endpoint::new("client1", "blocks", "i", Follower).unwrap();
+            keeping.take_up(&mut endpoint);
+            keeping.note(&endpoint);
+            endpoint.kept().unwrap().limit.unwrap().ends_at
+        };
+        let ends_at = start(&mut keeping);
+        assert!(ends_at >= present.now + HOUR);
+        std::thread::sleep(Duration::from_millis(50));
+        let again = start(&mut Keeping::within(&folder, owner()).unwrap());
+        assert!(again < ends_at + Duration::from_millis(40), "{again:?}");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_to_is_not_read_and_none_of_theirs_is_written_to() {
+        let name = format!("ascar-kept-rules-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let keeping = Keeping::within(&folder, owner()).unwrap();
+        let theirs = folder.join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::fs::hard_link(&theirs, keeping.draft()).unwrap();
+        let record = Record::of(&owner(), &kept(5_000), moment(2_000, 1_000_000));
+        keeping.write(&record).unwrap();
+        assert_eq!(std::fs::read(&theirs).unwrap(), b"theirs");
+        assert_eq!(read(&keeping.path).unwrap(), record.to_bytes());
+        for mode in [0o620, 0o602] {
+            let permissions = Permissions::from_mode(mode);
+            std::fs::set_permissions(&keeping.path, permissions).unwrap();
+            let why = read(&keeping.path).unwrap_err().to_string();
+            assert_eq!(why, "others may write to it", "{mode:o}");
+        }
+        std::fs::remove_file(&keeping.path).unwrap();
+        symlink(&theirs, &keeping.path).unwrap();
+        assert!(read(&keeping.path).is_err());
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Stream {
         })
     }
 
-    /// The request that has its place is not sent: give the place back.
+    /// The request that has its place is not sent: give the place back, to the one that asks next.
     fn give_back(&self) {
         self.core().give_back();
     }

@@ -10,6 +10,7 @@ import math
 import time
 import traceback
 from collections.abc import Generator, Mapping
+from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -77,6 +78,11 @@ class PythonFunction(VirtualSystem):
     def describe(self) -> Mapping[str, Any]:
         """The function's name."""
         return {"target": "function", "function": self._name}
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether it returns its numbers, not yields them."""
+        return not isgeneratorfunction(self._function)
 
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
         """Call the function with the configuration in force.

@@ -511,7 +511,7 @@ def _told(process: subprocess.Popen[bytes], listener: Callable[[float], None]) -
             listener(left_s)
             with suppress(subprocess.TimeoutExpired):
                 return process.communicate(timeout=min(_LISTENER_S, left_s))
-        process.kill()
+        _kill(process)
     raise KeeperLost(f"restore: not done within {RESTORE_TIMEOUT_S:.0f} s: try again")
 
 
@@ -520,8 +520,13 @@ def _killed_at_an_error(process: subprocess.Popen[bytes]) -> Generator[None]:
     try:
         yield
     except BaseException:
-        process.kill()
+        _kill(process)
         raise
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(PermissionError):  # it is root's, by sudo; a ^C reaches it as well
+        process.kill()
 
 
 def _state(directory: Path | None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ascar.results.measurement import Readings
     from ascar.workspace import Workspace
 
-__all__ = ["Declaring", "LoadTiming", "Workload", "open_workload"]
+__all__ = ["Declaring", "LoadTiming", "SelfEnding", "Workload", "open_workload"]
 
 
 @runtime_checkable
@@ -48,6 +48,16 @@ class Declaring(Protocol):
     @property
     def reported(self) -> frozenset[str]:
         """The metrics that a run may tell; a run may leave out those of operations that did not occur."""
+        ...
+
+
+@runtime_checkable
+class SelfEnding(Protocol):
+    """A load that may have an end of its own: how long it runs is then up to the work that it does."""
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether it ends when its work is done, whatever length it is given."""
         ...
 
 

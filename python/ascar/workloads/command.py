@@ -104,6 +104,11 @@ class Command:
         """The declared metrics, and what every run takes."""
         return frozenset({*self._extractors, "duration_s"})
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether the program is not told how long to run."""
+        return not self._told_seconds()
+
     def prepare(self, workspace: Workspace) -> None:
         """Run the filling program, where there is one."""
         if self.options.prepare is not None:
