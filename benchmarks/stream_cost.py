@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ascar.rules import INDICATORS_LEAST, INFINITY, Action, Interval, Rule, RuleSet
+from ascar.rules import INDICATOR_LIST, INFINITY, Action, Interval, Rule, RuleSet
 
 ROOT = Path(__file__).resolve().parent.parent
 SPLITS = ((7_000, 7_000, 400), (3_000, 3_000, 250), (11_000, 11_000, 700), (2_000, 8_000, 150))
@@ -25,7 +25,7 @@ Region = tuple[Interval, ...]
 
 def rule_text() -> str:
     """The rules as a file."""
-    regions: list[Region] = [tuple(Interval(least, INFINITY) for least in INDICATORS_LEAST[:3])]
+    regions: list[Region] = [tuple(Interval(one.least, INFINITY) for one in INDICATOR_LIST[:3])]
     for point in SPLITS:
         around = next(one for one in regions if all(map(_is_inside, one, point)))
         regions.remove(around)

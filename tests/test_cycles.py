@@ -103,20 +103,17 @@ def test_an_objective_without_a_rate_is_said_not_to_feel_it():
 
 
 @pytest.mark.parametrize(
-    ("left_s", "search_s", "span_s", "expected_s"),
+    ("left_s", "span_s", "expected_s"),
     [
-        (1e6, 0.0, 0.0, 20.0),  # there is room for the usual length
-        (2 * PAIRS_ROOM * 11.0, 0.0, 0.0, 10.0),  # a change takes 1 s
-        (2 * PAIRS_ROOM * 11.0, 12.0, 0.0, 12.0),  # those of the search were longer
-        (2 * PAIRS_ROOM * 11.0, 0.0, 90.0, 90.0),  # three cycles
-        (0.0, 0.0, 0.0, 3.0),
+        (1e6, 0.0, 20.0),  # there is room for the usual length
+        (2 * PAIRS_ROOM * 11.0, 0.0, 10.0),  # a change takes 1 s
+        (2 * PAIRS_ROOM * 11.0, 90.0, 90.0),  # three cycles
+        (0.0, 0.0, 3.0),
     ],
 )
-def test_pairs_have_one_length_and_room_for_ten(
-    left_s: float, search_s: float, span_s: float, expected_s: float
-):
+def test_pairs_have_one_length_and_room_for_ten(left_s: float, span_s: float, expected_s: float):
     sides = [side(30, deferred_s=0.0), side(600, deferred_s=0.0)]
-    found = PairLoad.of(Span(span_s), sides, left_s, study=study(), search_s=search_s, usual_s=20.0)
+    found = PairLoad.of(Span(span_s), sides, left_s, study=study(), usual_s=20.0)
     assert found.load_s == pytest.approx(expected_s)
     assert found.least_s == max(3.0, span_s)
 
@@ -124,18 +121,18 @@ def test_pairs_have_one_length_and_room_for_ten(
 def test_loads_whose_usual_length_nobody_knows_are_as_the_study_says():
     sides = [side(30, deferred_s=0.0)]
     for span_s in (0.0, 90.0):
-        found = PairLoad.of(Span(span_s), sides, 100.0, study=study(), search_s=0.0, usual_s=0.0)
+        found = PairLoad.of(Span(span_s), sides, 100.0, study=study(), usual_s=0.0)
         assert found == PairLoad(span_s, max(3.0, span_s))
 
 
 def test_a_study_that_wants_many_pairs_has_room_for_half_as_many_again():
     sides, left_s = [side(30, deferred_s=0.0)], 2 * 60 * 11.0
     chosen = study(runs_min=40)
-    found = PairLoad.of(Span(), sides, left_s, study=chosen, search_s=0.0, usual_s=20.0)
+    found = PairLoad.of(Span(), sides, left_s, study=chosen, usual_s=20.0)
     assert found.load_s == pytest.approx(10.0)
 
 
 def test_what_a_stage_takes_beside_its_load_makes_no_load_longer_than_the_study_says():
     sides, chosen = [side(30, deferred_s=0.0)], study(load_min="20 s", load_max="20 s")
-    found = PairLoad.of(Span(), sides, 1e6, study=chosen, search_s=0.0, usual_s=20.7)
+    found = PairLoad.of(Span(), sides, 1e6, study=chosen, usual_s=20.7)
     assert found.load_s == 20

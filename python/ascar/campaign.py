@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.abandonment import BestTrial
-from ascar.cycles import PairLoad
+from ascar.cycles import PairLoad, leaves_work
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
 from ascar.metric_names import check_metrics
-from ascar.reserve import SEARCH_SHARE_MIN
+from ascar.reserve import SEARCH_SHARE, SEARCH_SHARE_MIN
 from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
@@ -27,7 +27,7 @@ from ascar.space import change_costs_s, study_space
 from ascar.study import duration
 from ascar.systems import Adopting, Guarded, Owned, Reusing, open_target
 from ascar.systems.asking import apply_checked, entering
-from ascar.workloads import Workload, open_workload
+from ascar.workloads import SelfEnding, Workload, open_workload
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -291,6 +291,23 @@ class Campaign:
         return [t for t in self.trials if t.purpose is purpose and t.state is TrialState.COMPLETE]
 
     @property
+    def loads_end_themselves(self) -> bool:
+        """Whether nobody can make the loads shorter or longer."""
+        load = self.prepared.workload
+        return isinstance(load, SelfEnding) and load.ends_by_itself
+
+    @property
+    def search_share(self) -> float:
+        """The share of the time that the search has at least.
+
+        It is smaller where the pairs of the last comparison cannot be short, because loads end themselves or
+        have to span cycles of the work that they leave.
+        """
+        first = self.of(Purpose.DEFAULT)[:1]
+        is_long = self.loads_end_themselves or leaves_work(self.prepared.study, first)
+        return SEARCH_SHARE_MIN if is_long else SEARCH_SHARE
+
+    @property
     def search_load_s(self) -> float:
         """The load of a search trial may end after so long, so that a small budget holds a search.
 
@@ -308,7 +325,7 @@ class Campaign:
         if again:
             was_shorter = again[0].stage_s.get("load", 0.0) < _SHORTER_MAX * load_s
             return again[0].metrics.get(_LIMIT, math.inf) if was_shorter else math.inf
-        room_s = (self.prepared.study.budget_s - first.total_s) * SEARCH_SHARE_MIN / _SEARCH_TRIALS
+        room_s = (self.prepared.study.budget_s - first.total_s) * self.search_share / _SEARCH_TRIALS
         left_s = room_s - (first.total_s - load_s)
         least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
         shorter_s = max(left_s, least_s)
@@ -349,9 +366,14 @@ class Campaign:
         complete = sorted(t.total_s for t in self.trials if t.state is TrialState.COMPLETE)
         return complete[int(_MOST * (len(complete) - 1))] if complete else 0.0
 
-    def pair_s(self, turn: Iterable[Configuration]) -> float:
-        """Seconds that a run of each of these configurations takes."""
-        return sum(self._usual_s(configuration)[0] for configuration in turn)
+    def pair_s(self, turn: Iterable[Configuration], *, shortest: bool = False) -> float:
+        """Seconds that a run of each of these configurations takes, or would take with the shortest load."""
+        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
+        shortest = shortest and not self.loads_end_themselves
+        return sum(
+            total_s - max(0.0, load_s - least_s) if shortest else total_s
+            for total_s, load_s in map(self._usual_s, turn)
+        )
 
     def load_s_for(self, turn: Sequence[Configuration]) -> float:
         """The greatest length of load with which one run of each fits into what is left.

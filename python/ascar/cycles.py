@@ -39,7 +39,8 @@ PAIRS_ROOM = 10
 """Pairs for which there should be room before loads are as long as they like."""
 SHARE_MIN = 0.01
 """The share of its time that what a load left must take to matter, whatever the study's margin."""
-_PAIRS_SPARE = 1.5
+PAIRS_SPARE = 1.5
+"""So many times the least number of pairs should fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,6 @@ class PairLoad:
         left_s: float,
         *,
         study: Study,
-        search_s: float,
         usual_s: float,
     ) -> PairLoad:
         """Equal loads for a comparison.
@@ -86,17 +86,22 @@ class PairLoad:
             sides: a complete trial of each configuration.
             left_s: seconds that the comparison may take.
             study: the study, whose lengths of a load hold here too.
-            search_s: the length to which the loads of the search were shortened; 0: they were not.
             usual_s: the usual load of both sides; 0: it is not known.
         """
-        measurement, pairs = study.measurement, max(PAIRS_ROOM, _PAIRS_SPARE * study.verify.runs_min)
+        measurement, pairs = study.measurement, max(PAIRS_ROOM, PAIRS_SPARE * study.verify.runs_min)
         least_s = max(seconds_of("measurement.load_min", measurement.load_min), span.load_s)
         if usual_s <= 0:
             return cls(span.load_s, least_s)
-        room_s = max(search_s, _affordable_s(sides, left_s, pairs))
+        room_s = _affordable_s(sides, left_s, pairs)
         # What the stage took beside the load is no part of its length.
         most_s = min(usual_s, seconds_of("measurement.load_max", measurement.load_max))
         return cls(max(least_s, min(most_s, room_s)), least_s)
+
+
+def leaves_work(study: Study, trials: Sequence[Trial]) -> bool:
+    """Whether what loads leave undone matters, so that runs that are compared have to span its cycles."""
+    share = max((deferred_share(trial.metrics) for trial in trials), default=0.0)
+    return share >= max(SHARE_MIN, study.verify.margin)
 
 
 def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float) -> Span:
@@ -108,9 +113,9 @@ def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float)
         sides: a complete trial of each configuration.
         left_s: seconds that the comparison may take.
     """
-    share = max(deferred_share(trial.metrics) for trial in sides)
-    if share < max(SHARE_MIN, study.verify.margin):
+    if not leaves_work(study, sides):
         return Span()
+    share = max(deferred_share(trial.metrics) for trial in sides)
     notes = [f"what the loads left undone took up to {share:.0%} of the time"]
     if not study.measurement.charge_deferred or not charges(study.objective.formula.names):
         notes[0] += (
@@ -124,7 +129,7 @@ def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float)
     wanted_s = CYCLES * cycle_s
     if wanted_s <= load_min_s:
         return Span(note=notes[0])
-    affordable_s = _affordable_s(sides, left_s, _PAIRS_SPARE * study.verify.runs_min)
+    affordable_s = _affordable_s(sides, left_s, PAIRS_SPARE * study.verify.runs_min)
     load_s = max(load_min_s, min(wanted_s, affordable_s))
     if load_s >= wanted_s:
         notes.append(f"each run spans {CYCLES} of the longest cycle of such work, {duration(cycle_s)}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite, log, log1p, sqrt
+from math import inf, log, log1p, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ascar.abandonment import run_scatter
-from ascar.cycles import PairLoad, Span, span_of
+from ascar.cycles import PAIRS_SPARE, PairLoad, Span, span_of
 from ascar.events import Event
 from ascar.optimizers.proposals import Proposal
 from ascar.pairs import Pairs, paired
@@ -22,7 +22,6 @@ from ascar.reserve import SEARCH_SHARE_MIN, Reserve
 from ascar.results.trial import Origin, Purpose
 from ascar.results.verdict import ObjectiveGain, Verdict
 from ascar.systems import Reusing
-from ascar.workloads import SelfEnding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +96,7 @@ class Verification:
         optimizer expects, which is less than that of the luckiest trial; they take at most a share of the
         time that is left now.
         """
-        most_s = (1 - SEARCH_SHARE_MIN) * self.campaign.left_s
+        most_s = self._most_s
 
         def needed_s(best: RecommendedTrial | None) -> float:
             trial = self.promising(best)
@@ -184,6 +183,14 @@ class Verification:
         return self._with_reuse_bias(pairs, verdict) if goes_on else verdict
 
     @property
+    def _most_s(self) -> float:
+        """The most that the search keeps back: at least what a few pairs of the shortest loads take."""
+        campaign, test = self.campaign, self._test(1)
+        needed_s = PAIRS_SPARE * test.pairs_min * campaign.pair_s((self._default,) * 2, shortest=True)
+        few_s, many_s = ((1 - share) * campaign.left_s for share in (campaign.search_share, SEARCH_SHARE_MIN))
+        return max(few_s, min(many_s, needed_s))
+
+    @property
     def _pair_scatter(self) -> float:
         """The standard deviation of a pair, as a share of the score."""
         runs: dict[tuple[Configuration, bool], list[float]] = {}
@@ -258,18 +265,10 @@ class Verification:
         sides, campaign = self._sides(candidate), self.campaign
         if not sides:
             return PairLoad()
-        load = campaign.prepared.workload
-        if isinstance(load, SelfEnding) and load.ends_by_itself:
+        if campaign.loads_end_themselves:
             return PairLoad(least_s=inf)
-        search_s = campaign.search_load_s
-        return PairLoad.of(
-            span,
-            sides,
-            campaign.left_s,
-            study=campaign.prepared.study,
-            search_s=search_s if isfinite(search_s) else 0.0,
-            usual_s=campaign.usual_load_s((self._default, candidate)),
-        )
+        usual_s = campaign.usual_load_s((self._default, candidate))
+        return PairLoad.of(span, sides, campaign.left_s, study=campaign.prepared.study, usual_s=usual_s)
 
     def _with_prospect(self, verdict: Verdict, found: InTurns, best: Configuration) -> Verdict:
         """What would probably decide it."""

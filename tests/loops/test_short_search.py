@@ -1,4 +1,4 @@
-"""A budget of few loads: the search makes them shorter, the last comparison does not."""
+"""A budget of few loads: the search makes them shorter, and so does the last comparison, equally."""
 
 from __future__ import annotations
 
@@ -51,19 +51,20 @@ def loads(trials, purpose: Purpose) -> list[float]:
     return [trial.stage_s["load"] for trial in trials if trial.purpose is purpose]
 
 
-def test_a_search_of_few_loads_makes_them_shorter_and_compares_at_full_length(trials):
-    outcome, made = trials("8 min")
+def test_a_search_of_few_loads_makes_them_shorter_and_compares_at_one_length(trials):
+    outcome, made = trials("5 min")
     default, *again = loads(made, Purpose.DEFAULT)
     searched = loads(made, Purpose.SEARCH)
     assert default == pytest.approx(20)
-    assert len(searched) >= 13
+    assert len(searched) >= 12
     assert max(searched) < 13
     assert len(again) == 2
     assert fmean(again) == pytest.approx(fmean(searched), abs=1)
-    assert min(loads(made, Purpose.VERIFY)[:10]) == pytest.approx(20)
+    compared = loads(made, Purpose.VERIFY)[:10]
+    assert 3 <= min(compared) == pytest.approx(max(compared))
     assert outcome.verdict.runs_per_side >= 5
     assert outcome.verdict.kind == "improved"
-    assert sum(outcome.stage_s.values()) <= 480 * 1.05
+    assert sum(outcome.stage_s.values()) <= 300 * 1.05
 
 
 def test_loads_keep_their_length_where_the_budget_holds_a_search_of_them(trials):
@@ -81,17 +82,17 @@ def test_loads_are_never_shorter_than_the_study_says(trials):
 
 def test_a_short_load_that_flatters_or_hurts_moves_no_comparison_within_the_search(trials):
     # The first seconds of every run reach a third of the level: runs of one length are compared.
-    outcome, _ = trials("8 min", target='warm_up = "12 s"\nwarm_up_from = 0.3')
+    outcome, _ = trials("5 min", target='warm_up = "12 s"\nwarm_up_from = 0.3')
     assert outcome.verdict.kind == "improved"
     assert outcome.recommended["depth"] > 40
     assert outcome.verdict.gain_low < 0.62 < outcome.verdict.gain_high + 0.15
 
 
-@pytest.mark.parametrize("budget", ["8 min", "40 min", "5 min"])
+@pytest.mark.parametrize("budget", ["5 min", "40 min", "4 min"])
 def test_a_run_that_goes_on_keeps_the_length_whatever_its_budget_is_now(trials, tmp_path, budget):
     lengths = []
     with History(tmp_path / "resumed.sqlite") as history:
-        study = Study.parse(STUDY.format(budget="8 min", least="3 s", target=""))
+        study = Study.parse(STUDY.format(budget="5 min", least="3 s", target=""))
 
         def interrupt(event):
             if event.kind == "trial-finished":

@@ -72,8 +72,8 @@ class MeasurementSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         confidence: the confidence of the intervals.
         readings_min: the fewest readings in the stable phase; None: the preset's.
         load_min: the load runs at least this long, unless it is abandoned.
-        load_max: the greatest length of a load. Where 70% of the budget holds less than 16 trials like the
-            default's first one, those of the search are shorter, but at least `load_min` long.
+        load_max: the greatest length of a load. Where the search's part of the budget holds less than 16
+            trials like the default's first one, their loads are shorter, but at least `load_min` long.
         reading: time between unit readings.
         abandon: the load of a search trial is ended as soon as it is worse than the best so far; so often, at
             most, that happens to one that is as good; 0: never.

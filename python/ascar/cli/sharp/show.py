@@ -113,8 +113,8 @@ def _result(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> 
 
 def _print(out: Any, groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> None:
     from ascar.cli.sharp.found import rules_table
+    from ascar.render import duration
     from ascar.sharp.deployment.messages import least_left_s
-    from ascar.units import format_duration
 
     if not groups:
         out.print("no controllers are there")
@@ -122,7 +122,7 @@ def _print(out: Any, groups: list[dict[str, Any]], problems: list[ControllerProb
         names = [at.controller for at in one["controllers"]]
         trial = ", on trial" if any(at.on_trial for at in one["controllers"]) else ""
         left_s = least_left_s(one["controllers"])
-        left = "" if left_s is None else f", for {format_duration(left_s)} more"
+        left = "" if left_s is None else f", for {duration(left_s)} more"
         out.print(
             f"{one['workload']}: {len(names)} controllers, rules {', '.join(one['ids'])}{trial}{left}",
             soft_wrap=True,
