@@ -99,6 +99,7 @@ def test_the_versions_of_a_published_site_can_be_chosen(address: str, browser: B
         page.wait_for_url(f"{address}/{__version__}/")
         page.locator(".md-version").hover()
         page.get_by_role("link", name="0.0.9", exact=True).click()
+        page.wait_for_url(f"{address}/0.0.9/**")
         assert page.locator("h1").inner_text() == "0.0.9"
     finally:
         window.close()
