@@ -183,7 +183,7 @@ class Conversation:
             self._pass_input()
         try:
             if ready.get(self._line.fileno(), 0) & select.POLLOUT:
-                del self._out[: self._line.send(self._out)]
+                del self._out[: self._line.send(self._out, socket.MSG_NOSIGNAL)]
             if ready.get(self._line.fileno(), 0) & ~select.POLLOUT:
                 return self._receive()
         except BlockingIOError:
