@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,7 +36,7 @@ window_ticks = 5
 """
 
 
-class Fleet:
+class Fleet(ABC):
     """Two servers that do the same work, and a run whose configuration they are to take.
 
     A subclass says what its servers are.
@@ -67,14 +68,14 @@ class Fleet:
         return keep_run(study, space, best, {"target": cls.kind})
 
     @staticmethod
+    @abstractmethod
     def reached(server: Any) -> str:
         """The lines of `[target]` that lead to a server."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def told(server: Any, name: str) -> str:
         """A parameter's present value, as the server tells it."""
-        raise NotImplementedError
 
     @staticmethod
     def alive(server: Any) -> bool:

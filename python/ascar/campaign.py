@@ -327,8 +327,7 @@ class Campaign:
             return again[0].metrics.get(_LIMIT, math.inf) if was_shorter else math.inf
         room_s = (self.prepared.study.budget_s - first.total_s) * self.search_share / _SEARCH_TRIALS
         left_s = room_s - (first.total_s - load_s)
-        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
-        shorter_s = max(left_s, least_s)
+        shorter_s = max(left_s, self._load_min_s)
         return shorter_s if shorter_s < _SHORTER_MAX * load_s else math.inf
 
     @property
@@ -368,10 +367,9 @@ class Campaign:
 
     def pair_s(self, turn: Iterable[Configuration], *, shortest: bool = False) -> float:
         """Seconds that a run of each of these configurations takes, or would take with the shortest load."""
-        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
         shortest = shortest and not self.loads_end_themselves
         return sum(
-            total_s - max(0.0, load_s - least_s) if shortest else total_s
+            total_s - max(0.0, load_s - self._load_min_s) if shortest else total_s
             for total_s, load_s in map(self._usual_s, turn)
         )
 
@@ -386,8 +384,11 @@ class Campaign:
             return math.inf
         others_s = sum(total_s - load_s for total_s, load_s in usual)
         load_s = (self.left_s - others_s) / len(usual)
-        least_s = duration("measurement.load_min", self.prepared.study.measurement.load_min)
-        return load_s if load_s >= max(least_s, self.pair_load.least_s) else 0.0
+        return load_s if load_s >= max(self._load_min_s, self.pair_load.least_s) else 0.0
+
+    @property
+    def _load_min_s(self) -> float:
+        return duration("measurement.load_min", self.prepared.study.measurement.load_min)
 
     def usual_load_s(self, sides: Iterable[Configuration]) -> float:
         """The usual load of these configurations in the search; the first of all if others are shorter."""

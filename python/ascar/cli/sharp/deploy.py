@@ -72,9 +72,12 @@ def deploy(
     from ascar.cli.sharp.files import read
     from ascar.errors import InputError
     from ascar.messaging import run_interruptible
+    from ascar.sharp.deployment.controller import KEPT_MAX_S, TRIAL_MAX_S
     from ascar.sharp.deployment.floor import ThroughputFloor
 
-    rules, ends_after_s, kept_for_s = read(file), _ends_after_s(back_after), _kept_for_s(keep_for)
+    rules = read(file)
+    ends_after_s = _within_s("--back-after", back_after, TRIAL_MAX_S, f"{TRIAL_MAX_S / 60:g} min")
+    kept_for_s = _within_s("--keep-for", keep_for, KEPT_MAX_S, f"{KEPT_MAX_S / 86_400:g} d")
     if ends_after_s is not None and kept_for_s is not None:
         raise InputError(
             "--back-after with --keep-for: the one keeps no rules, the other does; give one of them"
@@ -120,29 +123,16 @@ def _checked(
     return checked
 
 
-def _ends_after_s(text: str | None) -> float | None:
+def _within_s(option: str, text: str | None, most_s: float, most: str) -> float | None:
+    """The seconds that an option gives, or None where it was left out."""
     from ascar.errors import InputError
-    from ascar.sharp.deployment.controller import TRIAL_MAX_S
     from ascar.study import duration
 
     if text is None:
         return None
-    seconds = duration("--back-after", text)
-    if not 1 <= seconds <= TRIAL_MAX_S:
-        raise InputError(f"--back-after = {text!r}: must be from 1 s to {TRIAL_MAX_S / 60:g} min")
-    return seconds
-
-
-def _kept_for_s(text: str | None) -> float | None:
-    from ascar.errors import InputError
-    from ascar.sharp.deployment.controller import KEPT_MAX_S
-    from ascar.study import duration
-
-    if text is None:
-        return None
-    seconds = duration("--keep-for", text)
-    if not 1 <= seconds <= KEPT_MAX_S:
-        raise InputError(f"--keep-for = {text!r}: must be from 1 s to {KEPT_MAX_S / 86_400:g} d")
+    seconds = duration(option, text)
+    if not 1 <= seconds <= most_s:
+        raise InputError(f"{option} = {text!r}: must be from 1 s to {most}")
     return seconds
 
 
