@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 import pytest
 from explorer_page import TOKEN, serving
 
+from ascar.analysis.tables import read_frame
 from ascar.history import History, WriteContext
 from ascar.results.measurement import Measurement
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from ascar.study import Study
-from ascar.web import AccessToken, HistorySubject
+from ascar.web import AccessToken, Exploration, HistorySubject, Roles, of_run, of_table
 from ascar.web.live import standing
 
 STUDY = """
@@ -44,9 +45,9 @@ def configuration(fs, read_ahead):
 class Tuning:
     """The other side: a study that another process runs."""
 
-    def __init__(self, path):
+    def __init__(self, path, **held):
         self.history = History(path, WriteContext(lambda: NOW, "boot"))
-        self.run = self.history.begin(Study.parse(STUDY), SPACE, {"target": "simulated"})
+        self.run = self.history.begin(Study.parse(STUDY), SPACE, {"target": "simulated", **held})
 
     def close(self):
         self.history.close()
@@ -103,6 +104,32 @@ def test_how_a_run_stands(tuning, tmp_path):
     assert found["left_s"] == 600 - 44
     assert found["evaluations_left"] == 36  # of `[stop] trials`; the time would suffice for 55
     json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"),
+    [
+        (
+            "closed",
+            "latency_ms_p99 is that of a closed loop: each client waits for its own operation before the next one",
+        ),
+        ("open", None),
+    ],
+)
+def test_a_percentile_of_a_closed_loop_is_called_so_in_a_run_and_in_its_table(loop, told, tmp_path):
+    with closing(Tuning(tmp_path / "history.sqlite", workload={"loop": loop})) as tuning:
+        for number, fs in enumerate(("ext4", "xfs"), 1):
+            values = configuration(fs, 64)
+            tuning.begin(number, values)
+            tuning.end(number, values, 100.0 * number)
+        tuning.history.export([tuning.run.id], tmp_path / "exported.csv")
+        part = of_run(tuning.history.run(tuning.run.id))
+    frame = read_frame(tmp_path / "exported.csv")
+    table = of_table(frame, "exported", Roles("throughput_ops_per_s"))
+    for shown in (part, table):
+        assert list(shown.notes) == ([] if told is None else [told])
+    both = Exploration.of([part, table], "throughput_ops_per_s", None)
+    assert list(both.notes) == ([] if told is None else [told]), "said once, not once a part"
 
 
 def test_a_run_that_ended_has_nothing_left(tuning, tmp_path):

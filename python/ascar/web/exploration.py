@@ -110,7 +110,7 @@ class Exploration:
         origins: the files and runs that the rows come from.
         origin: uint16 (rows,), each row's place in `origins`.
         trials: int32 (rows,), trial numbers; -1: none.
-        notes: one line for each omission.
+        notes: one line for each omission, and for percentiles of a closed loop.
         changes: uint8 (rows,), bit c set where a change from the default configuration is of category c
             (Cao, Table 9.1); `UNKNOWN` where there is no telling. None: nowhere.
     """
@@ -184,7 +184,7 @@ class Exploration:
             origins=tuple(part.origin for part in parts),
             origin=origin,
             trials=_numbers(frame),
-            notes=tuple(note for part in parts for note in part.notes),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
             changes=_changes(parts),
         )
         if not np.isfinite(whole.metric(objective).values).any():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from ascar.results.trial import TrialState
 from ascar.study import Study
 from ascar.systems.recording_columns import name_of, own_space
 from ascar.web.exploration import NothingYet, RowOrigin
+from ascar.workloads.open_loop import closed_loop_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class RowSource:
         space: the space of the search; None: unknown.
         objective: the metric it is about.
         minimize: whether less of it is better; None: not said.
-        notes: one line for each omission.
+        notes: one line for each omission, and for percentiles of a closed loop.
         changes: uint8 (rows,), bit c set where a parameter of category c (Cao, Table 9.1) departs from its
             default; None: unknown.
     """
@@ -105,6 +105,7 @@ def of_run(run: Run) -> RowSource:
     formula = str(run.objective.formula)
     objective = formula if formula in frame.columns else SCORE
     part = _part(origin, whole, run.space, setting, objective)
+    notes += _loop([run.machine], part.metrics)
     return replace(part, minimize=run.objective.sign < 0, notes=notes)
 
 
@@ -142,15 +143,16 @@ def of_table(frame: pl.DataFrame, name: str, roles: Roles) -> RowSource:
                 f"{name}: column {column!r}: cannot be both a parameter and a metric; name it once"
             )
     own = own_space(frame.rename({column: name_of(column) for column in frame.columns}))
-    setting = {}
+    records: list[_Record] = []
     if "trial.run" in frame.columns and frame["trial.run"].dtype == pl.String:
-        setting = _setting_of_record(frame["trial.run"])
+        records = _records(frame["trial.run"])
     if "trial.state" in frame.columns:
         frame = ended_trials(frame)
     kept = frame.drop(list(roles.ignore))
     origin = RowOrigin(name)
     if own is not None and not roles.parameters:
-        return _part(origin, kept, own, setting, roles.objective)
+        part = _part(origin, kept, own, _common_setting(records), roles.objective)
+        return replace(part, notes=_loop([one.machine for one in records], part.metrics))
     apart = {roles.objective, *roles.metrics}
     free = [column for column in kept.columns if column not in apart and not column.startswith("trial.")]
     parameters = roles.parameters or tuple(column for column in free if not looks_measured(kept[column]))
@@ -213,18 +215,36 @@ def _text(value: Any) -> str:
     return str(value).lower()
 
 
-def _setting_of_record(column: pl.Series) -> dict[str, str]:
-    """What the runs in a table of ascar's own have in common; a table of several loads says nothing of it."""
-    settings: list[dict[str, str]] = []
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a table of ascar's own says of a run: its study, and what its results hold for."""
+
+    text: str
+    machine: dict[str, Any]
+
+
+def _records(column: pl.Series) -> list[_Record]:
+    """The runs in a table of ascar's own, the first ones of many; none where one cannot be read."""
+    found: list[_Record] = []
     for text in column.drop_nulls().head(_VALUES_MANY):
         try:
             record = json.loads(text)
-            settings.append(_setting(str(record["text"]), dict(record["machine"])))
+            found.append(_Record(str(record["text"]), dict(record["machine"])))
         except (KeyError, TypeError, ValueError, RecursionError):
-            return {}
-    if not settings:
-        return {}
-    return dict(reduce(lambda one, other: one & other, (set(one.items()) for one in settings)))
+            return []
+    return found
+
+
+def _common_setting(records: Sequence[_Record]) -> dict[str, str]:
+    """What runs have in common; a table of several loads says nothing of it."""
+    settings = [set(_setting(one.text, one.machine).items()) for one in records]
+    return dict(set.intersection(*settings)) if settings else {}
+
+
+def _loop(machines: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> tuple[str, ...]:
+    """What is to be known of percentiles, a line for each kind of load that the rows were measured under."""
+    notes = (closed_loop_note(machine, metrics) for machine in machines)
+    return tuple(dict.fromkeys(note for note in notes if note))
 
 
 def _setting(text: str, machine: Mapping[str, Any]) -> dict[str, str]:
