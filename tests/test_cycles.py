@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.cycles import PAIRS_ROOM, PairLoad, Span, span_of
+from ascar.cycles import LOAD_LEAST, PAIRS_LEAST, PAIRS_ROOM, PairLoad, Span, span_of
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space import ChangeCost, Space, ordinal
 from ascar.study import Study
@@ -66,15 +66,23 @@ def test_the_longest_cycle_of_either_side_counts():
 
 
 def test_time_for_half_as_many_pairs_again_as_are_needed_at_least_is_kept():
-    found = span_of(study(), Cyclic(), [side(30), side(600)], left_s=1200)
+    found = span_of(study(), Cyclic(), [side(5), side(30)], left_s=1200)
     # 1200 s are 15 runs of 80 s; 1 s goes on the change, and a fifth of the rest on what the load leaves.
     assert found.load_s == pytest.approx(79 * 0.8)
+    assert "each run spans 2.1 of the longest cycle of such work, 30 s" in found.note
+    assert "the budget is too small for 3, loads of 90 s" in found.note
+
+
+@pytest.mark.parametrize("left_s", [1200.0, 0.0, -10.0])
+def test_where_no_whole_cycle_fits_many_short_pairs_decide(left_s: float):
+    """A run of a tenth of a cycle sees no more of it than a short one, and only few of them fit."""
+    sides = [side(30), side(600)]
+    found = span_of(study(), Cyclic(), sides, left_s=left_s)
+    assert found.load_s == 0
+    assert "each run is shorter than the longest cycle of such work, 10 min" in found.note
     assert "the budget is too small for 3, loads of 30 min" in found.note
-
-
-def test_no_budget_makes_runs_shorter_than_the_study_says():
-    for left_s in (0.0, -10.0):
-        assert span_of(study(), Cyclic(), [side(600)], left_s=left_s).load_s == 3
+    load = PairLoad.of(found, sides, left_s, study=study(), usual_s=20.0)
+    assert load.load_s == (20 if left_s > 0 else 3)
 
 
 def test_loads_of_the_study_that_are_long_enough_stay():
@@ -111,11 +119,28 @@ def test_an_objective_without_a_rate_is_said_not_to_feel_it():
         (0.0, 0.0, 3.0),
     ],
 )
-def test_pairs_have_one_length_and_room_for_ten(left_s: float, span_s: float, expected_s: float):
+def test_pairs_have_one_length_and_room_for_twenty(left_s: float, span_s: float, expected_s: float):
     sides = [side(30, deferred_s=0.0), side(600, deferred_s=0.0)]
     found = PairLoad.of(Span(span_s), sides, left_s, study=study(), usual_s=20.0)
     assert found.load_s == pytest.approx(expected_s)
     assert found.least_s == max(3.0, span_s)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected_s"),
+    [
+        (PAIRS_LEAST, 3.0),  # a change takes 1 s; no shorter than the study says
+        (1.2 * PAIRS_LEAST, 3.8),
+        (PAIRS_ROOM, 4.0),
+        (1.5 * PAIRS_ROOM, 5.0),
+    ],
+)
+def test_loads_are_not_shorter_than_changes_are_worth(pairs: float, expected_s: float):
+    """With 3 s of load a pair, more pairs than `PAIRS_LEAST` would be mostly changes."""
+    sides = [side(30, deferred_s=0.0)]
+    found = PairLoad.of(Span(), sides, 2 * pairs * 4.0, study=study(), usual_s=20.0)
+    assert LOAD_LEAST == 4
+    assert found.load_s == pytest.approx(expected_s)
 
 
 def test_loads_whose_usual_length_nobody_knows_are_as_the_study_says():
@@ -127,7 +152,7 @@ def test_loads_whose_usual_length_nobody_knows_are_as_the_study_says():
 
 def test_a_study_that_wants_many_pairs_has_room_for_half_as_many_again():
     sides, left_s = [side(30, deferred_s=0.0)], 2 * 60 * 11.0
-    chosen = study(runs_min=40)
+    chosen = study(runs_min=40)  # more than there should be room for anyway
     found = PairLoad.of(Span(), sides, left_s, study=chosen, usual_s=20.0)
     assert found.load_s == pytest.approx(10.0)
 

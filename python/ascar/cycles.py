@@ -3,16 +3,18 @@
 A load of the search ends once its mean is known well enough. Two such loads in a pair are not alike: each
 ends where its readings happen to agree, and a cache that fills makes the longer one look better. So all loads
 of the comparison have one length: the usual one of both sides, or as much less as lets `PAIRS_ROOM` pairs fit
-into the time left. Few long pairs tell less than several short ones: at the level of 1% the interval of six
-pairs is wider than that of ten which take as much time, 1.4 times where readings scatter independently, 1.8
-times where whole runs do (`_core.pairs_half_width`).
+into the time left. Few long pairs tell less than several short ones: at the level of 1% the interval of ten
+pairs is wider than that of twenty which take as much time, 1.2 times where readings scatter independently, 1.7
+times where whole runs do (`_core.pairs_half_width`). What a run takes beside its load limits this: loads are
+`LOAD_LEAST` times as long as that, as far as there is room for `PAIRS_LEAST` such pairs.
 
 Deferred work is done in cycles: dirty pages are written back when they have a certain age, a journal is
 committed every few seconds, a log is checkpointed when it is long enough. A run shorter than a cycle sees
 nothing of it but what `ascar.charging` does for it at the end, one thing after the other; a run of several
 cycles sees it done beside the load, as it will be. So the runs of the last comparison span three of the
-longest cycles in force in either configuration, as far as the budget allows, and the verdict says where it
-does not. Where what trials left took less of their time than a difference that does not matter (`[verify]
+longest cycles in force in either configuration, or as many as the budget allows, and the verdict says where
+they are fewer. Where not even one fits, a longer run would see as little as a short one, and many short pairs
+decide. Where what trials left took less of their time than a difference that does not matter (`[verify]
 margin`, and 1% at least), the runs are as long as the study says.
 """
 
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from ascar.systems import System
 
 CYCLES = 3
-PAIRS_ROOM = 10
-"""Pairs for which there should be room before loads are as long as they like."""
+PAIRS_ROOM, PAIRS_LEAST = 20, 10
+"""Pairs for which there should be room before loads are as long as they like; at least, if changes take long."""
+LOAD_LEAST = 4
+"""So many times what a run takes beside its load, a load should last: more pairs would be mostly changes."""
 SHARE_MIN = 0.01
 """The share of its time that what a load left must take to matter, whatever the study's margin."""
 PAIRS_SPARE = 1.5
@@ -88,11 +92,14 @@ class PairLoad:
             study: the study, whose lengths of a load hold here too.
             usual_s: the usual load of both sides; 0: it is not known.
         """
-        measurement, pairs = study.measurement, max(PAIRS_ROOM, PAIRS_SPARE * study.verify.runs_min)
+        measurement, wanted = study.measurement, PAIRS_SPARE * study.verify.runs_min
         least_s = max(seconds_of("measurement.load_min", measurement.load_min), span.load_s)
         if usual_s <= 0:
             return cls(span.load_s, least_s)
-        room_s = _affordable_s(sides, left_s, pairs)
+        few_s, many_s = (
+            _affordable_s(sides, left_s, max(pairs, wanted)) for pairs in (PAIRS_LEAST, PAIRS_ROOM)
+        )
+        room_s = max(many_s, min(few_s, LOAD_LEAST * _beside_s(sides)))
         # What the stage took beside the load is no part of its length.
         most_s = min(usual_s, seconds_of("measurement.load_max", measurement.load_max))
         return cls(max(least_s, min(most_s, room_s)), least_s)
@@ -131,20 +138,27 @@ def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float)
         return Span(note=notes[0])
     affordable_s = _affordable_s(sides, left_s, PAIRS_SPARE * study.verify.runs_min)
     load_s = max(load_min_s, min(wanted_s, affordable_s))
+    cycle = f"the longest cycle of such work, {duration(cycle_s)}"
+    too_small = f"the budget is too small for {CYCLES}, loads of {duration(wanted_s)}"
     if load_s >= wanted_s:
-        notes.append(f"each run spans {CYCLES} of the longest cycle of such work, {duration(cycle_s)}")
+        notes.append(f"each run spans {CYCLES} of {cycle}")
+    elif load_s >= cycle_s:
+        notes.append(f"each run spans {load_s / cycle_s:.1f} of {cycle}; {too_small}")
     else:
-        notes.append(
-            f"each run spans {load_s / cycle_s:.1f} of the longest cycle of such work, {duration(cycle_s)}; "
-            f"the budget is too small for {CYCLES}, loads of {duration(wanted_s)}"
-        )
+        load_s = 0.0
+        notes.append(f"each run is shorter than {cycle}, and is charged for what it left; {too_small}")
     return Span(load_s, "; ".join(notes))
 
 
 def _affordable_s(sides: Sequence[Trial], left_s: float, pairs: float) -> float:
     """Seconds of load for which so many pairs fit into the time left."""
-    beside_s = max(
+    share = max(deferred_share(trial.metrics) for trial in sides)
+    return (left_s / (2 * pairs) - _beside_s(sides)) * (1 - share)
+
+
+def _beside_s(sides: Sequence[Trial]) -> float:
+    """Seconds that a run takes beside its load and what the load left."""
+    return max(
         sum(spent_s for stage, spent_s in trial.stage_s.items() if stage not in ("load", "drain"))
         for trial in sides
     )
-    return (left_s / (2 * pairs) - beside_s) * (1 - max(deferred_share(trial.metrics) for trial in sides))
