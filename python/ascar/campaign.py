@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.abandonment import BestTrial
-from ascar.cycles import PairLoad, leaves_work
+from ascar.cycles import PairLoad, span_of
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
@@ -301,11 +301,12 @@ class Campaign:
         """The share of the time that the search has at least.
 
         It is smaller where the pairs of the last comparison cannot be short, because loads end themselves or
-        have to span cycles of the work that they leave.
+        will span cycles of the work that they leave.
         """
-        first = self.of(Purpose.DEFAULT)[:1]
-        is_long = self.loads_end_themselves or leaves_work(self.prepared.study, first)
-        return SEARCH_SHARE_MIN if is_long else SEARCH_SHARE
+        first, study = self.of(Purpose.DEFAULT)[:1], self.prepared.study
+        compared_s = (1 - SEARCH_SHARE_MIN) * (study.budget_s - sum(trial.total_s for trial in first))
+        spans_cycles = span_of(study, self.prepared.target, first, compared_s).load_s > 0
+        return SEARCH_SHARE_MIN if self.loads_end_themselves or spans_cycles else SEARCH_SHARE
 
     @property
     def search_load_s(self) -> float:

@@ -105,24 +105,18 @@ class PairLoad:
         return cls(max(least_s, min(most_s, room_s)), least_s)
 
 
-def leaves_work(study: Study, trials: Sequence[Trial]) -> bool:
-    """Whether what loads leave undone matters, so that runs that are compared have to span its cycles."""
-    share = max((deferred_share(trial.metrics) for trial in trials), default=0.0)
-    return share >= max(SHARE_MIN, study.verify.margin)
-
-
 def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float) -> Span:
     """The span of the runs that compare some configurations.
 
     Args:
         study: gives the least length of a load, and the pairs that are made at least.
         system: entered.
-        sides: a complete trial of each configuration.
+        sides: a complete trial of each configuration; none: nothing is known to be left.
         left_s: seconds that the comparison may take.
     """
-    if not leaves_work(study, sides):
+    share = max((deferred_share(trial.metrics) for trial in sides), default=0.0)
+    if share < max(SHARE_MIN, study.verify.margin):
         return Span()
-    share = max(deferred_share(trial.metrics) for trial in sides)
     notes = [f"what the loads left undone took up to {share:.0%} of the time"]
     if not study.measurement.charge_deferred or not charges(study.objective.formula.names):
         notes[0] += (

@@ -257,8 +257,8 @@ class Verification:
 
     def _span(self, candidate: Configuration) -> Span:
         """How long the runs of both sides are at least, by what their loads leave undone."""
-        sides, prepared = self._sides(candidate), self.campaign.prepared
-        return span_of(prepared.study, prepared.target, sides, self.campaign.left_s) if sides else Span()
+        prepared = self.campaign.prepared
+        return span_of(prepared.study, prepared.target, self._sides(candidate), self.campaign.left_s)
 
     def _pair_load(self, candidate: Configuration, span: Span) -> PairLoad:
         """How long the runs of both sides are."""

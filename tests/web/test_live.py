@@ -124,7 +124,7 @@ def test_a_percentile_of_a_closed_loop_is_called_so_in_a_run_and_in_its_table(lo
             tuning.end(number, values, 100.0 * number)
         tuning.history.export([tuning.run.id], tmp_path / "exported.csv")
         part = of_run(tuning.history.run(tuning.run.id))
-    frame = read_frame(tmp_path / "exported.csv")
+    frame = read_frame(tmp_path / "exported.csv", "exported")
     table = of_table(frame, "exported", Roles("throughput_ops_per_s"))
     for shown in (part, table):
         assert list(shown.notes) == ([] if told is None else [told])
