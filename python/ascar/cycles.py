@@ -4,9 +4,9 @@ A load of the search ends once its mean is known well enough. Two such loads in 
 ends where its readings happen to agree, and a cache that fills makes the longer one look better. So all loads
 of the comparison have one length: the usual one of both sides, or as much less as lets `PAIRS_ROOM` pairs fit
 into the time left. Few long pairs tell less than several short ones: at the level of 1% the interval of ten
-pairs is wider than that of twenty which take as much time, 1.2 times where readings scatter independently, 1.7
-times where whole runs do (`_core.pairs_half_width`). What a run takes beside its load limits this: loads are
-`LOAD_LEAST` times as long as that, as far as there is room for `PAIRS_LEAST` such pairs.
+pairs is wider than that of twenty which take as much time, 1.2 times where readings scatter independently,
+1.7 times where whole runs do (`_core.pairs_half_width`). What a run takes beside its load limits this:
+loads are `LOAD_LEAST` times as long as that, as far as there is room for `PAIRS_LEAST` such pairs.
 
 Deferred work is done in cycles: dirty pages are written back when they have a certain age, a journal is
 committed every few seconds, a log is checkpointed when it is long enough. A run shorter than a cycle sees
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 CYCLES = 3
 PAIRS_ROOM, PAIRS_LEAST = 20, 10
-"""Pairs for which there should be room before loads are as long as they like; at least, if changes take long."""
+"""Pairs for which there should be room before loads are as long as they like, and where changes take long."""
 LOAD_LEAST = 4
 """So many times what a run takes beside its load, a load should last: more pairs would be mostly changes."""
 SHARE_MIN = 0.01

@@ -111,7 +111,8 @@ def test_how_a_run_stands(tuning, tmp_path):
     [
         (
             "closed",
-            "latency_ms_p99 is that of a closed loop: each client waits for its own operation before the next one",
+            "latency_ms_p99 is that of a closed loop: "
+            "each client waits for its own operation before the next one",
         ),
         ("open", None),
     ],
