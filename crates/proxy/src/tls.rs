@@ -10,8 +10,8 @@ use ascar_tls::rustls::{self, Connection};
 use crate::connection::End;
 use crate::socket::{Socket, Waited, wait_for};
 
-/// What the socket is read into at once: several records.
-const PIECE_BYTES: usize = 64 << 10;
+/// What the socket is read into at once, and what is encrypted at once: about a record. More is memory of each side.
+const PIECE_BYTES: usize = 16 << 10;
 
 /// How long the other end may take until TLS is there.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(30);
@@ -162,7 +162,8 @@ impl Tls {
         let mut outgoing = self.outgoing();
         if outgoing.bytes.is_empty() {
             let mut session = self.session();
-            outgoing.told = io::Write::write(&mut session.writer(), bytes)?;
+            let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
+            outgoing.told = io::Write::write(&mut session.writer(), piece)?;
             collect(&mut session, &mut outgoing.bytes)?;
         }
         while outgoing.sent < outgoing.bytes.len() {
