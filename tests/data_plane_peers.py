@@ -47,13 +47,16 @@ class Proxy:
         keys: of its file.
         routes: listening sockets and servers.
         controller: its name.
+        terms: more keys and tables of each route.
     """
 
-    def __init__(self, folder: Path, keys: str, routes: dict[str, str], controller: str = "client1") -> None:
+    def __init__(
+        self, folder: Path, keys: str, routes: dict[str, str], controller: str = "client1", *, terms: str = ""
+    ) -> None:
         self.folder, self.control = folder, folder / "control.sock"
         self.config, self._log = folder / "proxy.toml", folder / "proxy.log"
         tables = "".join(
-            f"[[route]]\nlisten = {json.dumps(listen)}\nserver = {json.dumps(server)}\n"
+            f"[[route]]\nlisten = {json.dumps(listen)}\nserver = {json.dumps(server)}\n{terms}"
             for listen, server in routes.items()
         )
         head = f'controller = "{controller}"\nworkload = "blocks"\ncontrol = "control.sock"\n'
@@ -118,13 +121,22 @@ class Starter:
         self._folder, self._stack = folder, stack
         self._count = 0
 
-    def proxy(self, server: Path | str, keys: str = "", controller: str = "client1", **routes: str) -> Proxy:
-        """A proxy whose clients connect to `disk.sock` in its folder."""
+    def proxy(
+        self,
+        server: Path | str,
+        keys: str = "",
+        controller: str = "client1",
+        *,
+        terms: str = "",
+        listen: str = "unix:disk.sock",
+        **routes: str,
+    ) -> Proxy:
+        """A proxy whose clients connect to `disk.sock` in its folder, or where they are listened for."""
         self._count += 1
         folder = self._folder / f"proxy{self._count}"
         folder.mkdir()
         address = server if isinstance(server, str) else f"unix:{server}"
-        proxy = Proxy(folder, keys, {"unix:disk.sock": address, **routes}, controller)
+        proxy = Proxy(folder, keys, {listen: address, **routes}, controller, terms=terms)
         self._stack.callback(proxy.stop)
         return proxy
 
@@ -144,6 +156,13 @@ class Starter:
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
         return process
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def disk_of(proxy: Proxy) -> Path:

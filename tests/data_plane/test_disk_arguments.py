@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,3 +139,26 @@ def test_a_socket_that_was_left_behind_is_replaced(disk: Start, folder: Path) ->
     one = disk(MEMORY, "--size", "1MiB")
     with one.client() as client:
         assert client.size == 1 << 20
+
+
+@pytest.mark.parametrize("also", [(), ("--check",)])
+def test_a_scenario_that_is_no_regular_file_is_not_waited_for(
+    refused: Callable[..., str], folder: Path, also: tuple[str, ...]
+) -> None:
+    os.mkfifo(folder / "pipe.toml")
+    for path in ("pipe.toml", "/dev/zero", "./"):
+        line = refused("--scenario", path, "--socket", "s", *also)
+        assert line == f"--scenario {path}: is not a regular file"
+    assert not (folder / "s").exists()
+
+
+def test_it_ends_when_told_at_any_moment_of_its_start(disk_binary: Path, folder: Path) -> None:
+    (folder / "disk.toml").write_text(MEMORY, "utf-8")
+    for late_ms in range(0, 30, 2):
+        process = subprocess.Popen(
+            [disk_binary, "disk", *WHERE], cwd=folder, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        )
+        time.sleep(late_ms / 1000)
+        process.terminate()
+        assert process.wait(10) in (0, -signal.SIGTERM)
+        assert not (folder / "s").exists()

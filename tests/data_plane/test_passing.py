@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nbd_peers as nbd
-from data_plane_peers import disk_of, fio, needed, until
+from data_plane_peers import disk_of, fio, free_port, needed, until
 from nbd_peers import RawClient, RawServer, Session
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ def test_servers_over_tcp(start, folder):
     needed("nbdcopy", "libnbd-bin")
     image, back = folder / "image", folder / "back"
     image.write_bytes(random.Random(2).randbytes(4 << 20))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port, own = free_port(), free_port()
     start.started([needed("nbdkit", "nbdkit"), "-f", "-p", str(port), "-i", "127.0.0.1", "file", str(image)])
 
     def listens() -> bool:
@@ -74,9 +72,6 @@ def test_servers_over_tcp(start, folder):
             return asking.connect_ex(("127.0.0.1", port)) == 0
 
     until(listens)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        own = free.getsockname()[1]
     start.proxy(f"tcp:127.0.0.1:{port}", **{f"tcp:127.0.0.1:{own}": f"tcp:127.0.0.1:{port}"})
     subprocess.run(["nbdcopy", f"nbd://127.0.0.1:{own}", back], check=True)
     assert digest(image) == digest(back)

@@ -12,6 +12,7 @@ import pytest
 
 from ascar.messaging import MessageServer, User
 from ascar.messaging.server import find_nats_server
+from certificates import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,34 +27,13 @@ def server(tmp_path: Path) -> Iterator[MessageServer]:
         yield started
 
 
-def openssl(*arguments: str, cwd: Path) -> None:
-    subprocess.run(["openssl", *arguments], cwd=cwd, check=True, capture_output=True)
-
-
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ca.pem, other-ca.pem; server.pem and its key, of localhost by name alone; client.pem and its key."""
     folder = tmp_path_factory.mktemp("certificates")
-    new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    for name in ("ca", "other-ca"):
-        openssl(
-            "req", "-x509", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "1",
-            "-subj", f"/CN={name}", cwd=folder,
-        )  # fmt: skip
-    names = {
-        "server": "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth",
-        "client": "subjectAltName=email:manager@ascar\nextendedKeyUsage=clientAuth",
-    }
-    for name, extensions in names.items():
-        (folder / f"{name}.ext").write_text(extensions)
-        openssl(
-            "req", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}",
-            cwd=folder,
-        )  # fmt: skip
-        openssl(
-            "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-            "-out", f"{name}.pem", "-days", "1", "-extfile", f"{name}.ext", cwd=folder,
-        )  # fmt: skip
+    ca, _ = Authority(folder), Authority(folder, "other-ca")
+    ca.issue("server", "serverAuth", "DNS:localhost")
+    ca.issue("client", "clientAuth", "email:manager@ascar")
     return folder
 
 

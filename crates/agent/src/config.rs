@@ -6,6 +6,7 @@ use std::time::Duration;
 use ascar_messaging::file::{ConfigFile, Way, range};
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Options, Parameter};
+use ascar_service::host_name;
 use serde::Deserialize;
 
 use crate::collectors::CollectorOptions;
@@ -86,18 +87,6 @@ fn default_contact() -> f64 {
 
 fn default_key_every() -> u32 {
     300
-}
-
-/// The host's name as one token.
-fn host_name() -> String {
-    let name = nix::unistd::gethostname()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let fine = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    name.chars()
-        .map(|it| if fine(it) { it } else { '_' })
-        .take(64)
-        .collect()
 }
 
 impl ConfigFile for Config {

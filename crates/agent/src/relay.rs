@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use ascar_messaging::file::ConfigFile;
 use ascar_messaging::options::check_name;
 use ascar_messaging::{Fault, Link, Message};
+use ascar_service::connect_within;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde_json::json;
@@ -228,7 +229,7 @@ fn refusal(reason: &str) -> Vec<u8> {
 
 /// Asks a proxy, on a connection of its own.
 fn ask(control: &Path, asked: &[u8]) -> io::Result<Vec<u8>> {
-    let socket = UnixStream::connect(control)?;
+    let socket = connect_within(control, ANSWER_LIMIT)?;
     socket.set_write_timeout(Some(ANSWER_LIMIT))?;
     (&socket).write_all(&line(asked))?;
     answer(&socket, ANSWER_LIMIT)
@@ -286,7 +287,7 @@ struct Beats {
 
 impl Beats {
     fn listen(control: &Path) -> io::Result<Self> {
-        let socket = UnixStream::connect(control)?;
+        let socket = connect_within(control, ANSWER_LIMIT)?;
         socket.set_write_timeout(Some(ANSWER_LIMIT))?;
         (&socket).write_all(b"{\"message\": \"rules.listen/1\"}\n")?;
         socket.set_nonblocking(true)?;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ascar_arguments::{Arguments, Mistake, Word, show};
 use ascar_simulation::disk::array::Level;
 
-use crate::listening::Listening;
+use crate::file::Found;
+use crate::listening::{Listening, Place};
 use crate::model::Model;
 use crate::server::Server;
 use crate::store::Store;
@@ -97,11 +98,31 @@ fn level(text: &str) -> Result<Level, Fault> {
 /// What is to be served.
 struct Prepared {
     model: Model,
-    listening: Listening,
-    server: Server,
+    place: Place,
+    names: Vec<String>,
+    found: Option<Found>,
+    whole_bytes: u64,
+    size_bytes: u64,
 }
 
-/// Everything that can be wrong is found here, before anybody is let in.
+impl Prepared {
+    /// Lets clients in, and makes the file where it is missing.
+    fn open(self) -> Result<(Model, Listening, Server), Fault> {
+        let listening = self.place.open()?;
+        // Last of all, so that what is refused leaves no file behind.
+        let store = match self.found {
+            Some(found) => found.make().map(Store::in_file),
+            None => Store::in_memory(self.whole_bytes),
+        };
+        let store = store.inspect_err(|_| listening.remove())?;
+        let offered = exports::describe(&self.model, &self.names, self.size_bytes);
+        let server = Server::new(offered, self.size_bytes, store);
+        Ok((self.model, listening, server))
+    }
+}
+
+/// Everything that can be wrong is found here, before anybody is let in, and nothing is touched. A signal ends it at once,
+/// whatever it waits for.
 fn prepare(options: Options) -> Result<Option<Prepared>, Fault> {
     let path = options.scenario.ok_or_else(|| missing("--scenario"))?;
     let model = Model::read(&path, options.raid)?;
@@ -117,6 +138,11 @@ fn prepare(options: Options) -> Result<Option<Prepared>, Fault> {
             "--socket, --listen: give one of them: see `ascard disk --help`".to_owned(),
         ));
     }
+    let place = match (&options.socket, &options.listen) {
+        (Some(path), _) => Place::Path(path.clone()),
+        (None, Some(text)) => Place::at_address(text)?,
+        (None, None) => return Err(missing("--socket")),
+    };
     let found = match &options.file {
         Some(path) => Some(file::find(path, wanted)?),
         None => None,
@@ -136,22 +162,13 @@ fn prepare(options: Options) -> Result<Option<Prepared>, Fault> {
     if options.check {
         return Ok(None);
     }
-    let listening = match (&options.socket, &options.listen) {
-        (Some(path), _) => Listening::at_path(path)?,
-        (None, Some(text)) => Listening::at_address(text)?,
-        (None, None) => return Err(missing("--socket")),
-    };
-    // Last of all, so that what is refused leaves no file behind.
-    let store = match found {
-        Some(found) => found.make().map(Store::in_file),
-        None => Store::in_memory(whole_bytes),
-    };
-    let store = store.inspect_err(|_| listening.remove())?;
-    let offered = exports::describe(&model, &names, size_bytes);
     Ok(Some(Prepared {
-        server: Server::new(offered, size_bytes, store),
         model,
-        listening,
+        place,
+        names,
+        found,
+        whole_bytes,
+        size_bytes,
     }))
 }
 
@@ -186,22 +203,22 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             Err(mistake) => say(&said(mistake), 1),
         };
     }
-    // Before any thread is started, and before clients can find the socket.
-    signals::hold();
+    signals::hold_cuts();
     let prepared = match prepare(options) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => return ExitCode::SUCCESS,
+        Err(fault) => return say(&fault, 2),
+    };
+    // Before any thread is started, and before clients can find the socket; and after all that may have to be waited for.
+    signals::hold();
+    let (model, listening, server) = match prepared.open() {
+        Ok(opened) => opened,
         Err(fault) => return say(&fault, 2),
     };
     ascar_privileges::raise_open_files();
     if let Err(error) = ascar_privileges::reduce(&ascar_privileges::DISK) {
         return say(&Fault(format!("cannot give up rights: {error}")), 1);
     }
-    let Prepared {
-        model,
-        listening,
-        server,
-    } = prepared;
     match Arc::new(server).run(model, listening) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(&fault, 1),

@@ -150,7 +150,8 @@ fn negotiate(exports: &[Export], socket: &Socket) -> Result<Option<Chosen>, Brok
             Step::Took { consumed_bytes } => drop(bytes.drain(..consumed_bytes)),
             Step::Done { outcome, .. } => {
                 return Ok(match outcome {
-                    Negotiated::Aborted => None,
+                    // TLS is never accepted here.
+                    Negotiated::Aborted | Negotiated::StartTls => None,
                     Negotiated::Transmission {
                         export,
                         structured_replies,

@@ -1,14 +1,59 @@
 //! Where clients connect: a Unix socket, or a port.
 
 use std::fmt;
-use std::io;
-use std::net::{TcpListener, ToSocketAddrs};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ascar_service::connect_within;
 
 use crate::Fault;
+
+/// How long a socket that was found is tried out.
+const TRIAL_LIMIT: Duration = Duration::from_secs(1);
+
+/// Where clients are going to connect.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// A path.
+    Path(PathBuf),
+    /// A port, and the text that names it.
+    Port(String, SocketAddr),
+}
+
+impl Place {
+    /// Looks an address up, which may take as long as a name server does.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub(crate) fn at_address(text: &str) -> Result<Self, Fault> {
+        let wrong = |what: &dyn fmt::Display| wrong_port(text, what);
+        let mut addresses = text.to_socket_addrs().map_err(|error| wrong(&error))?;
+        let address = addresses.next().ok_or_else(|| wrong(&"has no address"))?;
+        Ok(Self::Port(text.to_owned(), address))
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A place that is in use, or where nothing can be opened.
+    pub(crate) fn open(&self) -> Result<Listening, Fault> {
+        match self {
+            Self::Path(path) => Listening::at_path(path),
+            Self::Port(text, address) => Listening::at_port(text, *address),
+        }
+    }
+}
+
+fn wrong_port(text: &str, what: &dyn fmt::Display) -> Fault {
+    Fault(format!(
+        "--listen = {text:?}: {what}; such as 127.0.0.1:10809"
+    ))
+}
 
 /// An address that clients find.
 #[derive(Debug)]
@@ -24,18 +69,22 @@ impl Listening {
     ///
     /// # Errors
     /// A path that is in use, or where no socket can be made.
-    pub(crate) fn at_path(path: &Path) -> Result<Self, Fault> {
+    fn at_path(path: &Path) -> Result<Self, Fault> {
         let wrong = |what: &dyn fmt::Display| Fault(format!("--socket {}: {what}", path.display()));
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
             if !metadata.file_type().is_socket() {
                 return Err(wrong(&"exists, and is not a socket"));
             }
-            match UnixStream::connect(path) {
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            let found = connect_within(path, TRIAL_LIMIT).map_err(|error| (error.kind(), error));
+            match found {
+                Err((ErrorKind::ConnectionRefused, _)) => {
                     std::fs::remove_file(path).map_err(|error| wrong(&error))?;
                 }
-                Ok(_) => return Err(wrong(&"is in use by another process")),
-                Err(error) => return Err(wrong(&error)),
+                // One that is too busy to accept anybody is there, too.
+                Ok(_) | Err((ErrorKind::TimedOut, _)) => {
+                    return Err(wrong(&"is in use by another process"));
+                }
+                Err((_, error)) => return Err(wrong(&error)),
             }
         }
         let listener = UnixListener::bind(path).map_err(|error| wrong(&error))?;
@@ -46,15 +95,8 @@ impl Listening {
     ///
     /// # Errors
     /// An address that does not exist here, or is in use.
-    pub(crate) fn at_address(text: &str) -> Result<Self, Fault> {
-        let wrong = |what: &dyn fmt::Display| {
-            Fault(format!(
-                "--listen = {text:?}: {what}; such as 127.0.0.1:10809"
-            ))
-        };
-        let mut addresses = text.to_socket_addrs().map_err(|error| wrong(&error))?;
-        let address = addresses.next().ok_or_else(|| wrong(&"has no address"))?;
-        let listener = TcpListener::bind(address).map_err(|error| wrong(&error))?;
+    fn at_port(text: &str, address: SocketAddr) -> Result<Self, Fault> {
+        let listener = TcpListener::bind(address).map_err(|error| wrong_port(text, &error))?;
         Ok(Self::Tcp(listener))
     }
 

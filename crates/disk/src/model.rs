@@ -1,5 +1,8 @@
 //! What the disk is made of: the storage of a scenario's first server.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use ascar_simulation::Scenario;
@@ -143,15 +146,29 @@ impl Model {
     }
 }
 
+/// A file that somebody wrote; anything else might wait for a writer, or never end.
 fn read_text(path: &Path) -> Result<String, Fault> {
     let wrong = |error: std::io::Error| Fault(error.to_string());
-    let length = std::fs::metadata(path).map_err(wrong)?.len();
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(wrong)?;
+    let found = file.metadata().map_err(wrong)?;
+    if !found.is_file() {
+        return Err(Fault("is not a regular file".to_owned()));
+    }
+    let length = found.len();
     if length > FILE_BYTES_MAX {
         return Err(Fault(format!(
             "has {length} bytes; at most {FILE_BYTES_MAX} are read"
         )));
     }
-    std::fs::read_to_string(path).map_err(wrong)
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(wrong)?;
+    Ok(text)
 }
 
 /// The parser's words, with the line that they mean.

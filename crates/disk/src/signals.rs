@@ -20,12 +20,16 @@ fn is_ignored(signal: libc::c_int) -> bool {
     }
 }
 
-fn set() -> libc::sigset_t {
+/// All that are taken.
+const TAKEN: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
+
+/// Those of them that are not ignored.
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: all-zero bytes are a valid set, and the calls only write to it.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1] {
+        for &signal in signals {
             if !is_ignored(signal) {
                 libc::sigaddset(&raw mut set, signal);
             }
@@ -34,11 +38,20 @@ fn set() -> libc::sigset_t {
     }
 }
 
-/// Holds signals back from this thread and all that it starts from now on.
-pub(crate) fn hold() {
-    let set = set();
+fn block(signals: &[libc::c_int]) {
+    let set = set_of(signals);
     // SAFETY: the set is valid; the old mask is not asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+/// Holds power cuts back, and leaves those that end the process as they are: what is waited for meanwhile may never come.
+pub(crate) fn hold_cuts() {
+    block(&[libc::SIGUSR1]);
+}
+
+/// Holds signals back from this thread and all that it starts from now on.
+pub(crate) fn hold() {
+    block(&TAKEN);
     // A file that may not grow any further is an error of a write, and not the end of the disk.
     // SAFETY: no handler is installed.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -46,7 +59,7 @@ pub(crate) fn hold() {
 
 /// Waits for a signal.
 pub(crate) fn wait() -> Signal {
-    let set = set();
+    let set = set_of(&TAKEN);
     loop {
         // SAFETY: the set is valid; no information on the signal is asked for.
         match unsafe { libc::sigwaitinfo(&raw const set, std::ptr::null_mut()) } {

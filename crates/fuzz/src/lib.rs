@@ -9,6 +9,7 @@ mod messages;
 mod network_blocks;
 mod replay;
 mod texts;
+mod tls;
 
 use std::path::PathBuf;
 
@@ -38,6 +39,8 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("rule-requests", messages::rule_requests),
     ("rules", texts::rules),
     ("scenario", texts::scenario),
+    ("tls-files", tls::files),
+    ("tls-peer", tls::peer),
     ("wml", texts::wml),
 ];
 

@@ -2,25 +2,30 @@
 
 use ascar_nbd::reply::ChunkError;
 use ascar_nbd::{
-    BlockSizes, ClientHandshake, Export, OPTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Parsed, ReplyHeader,
-    Request, ServerHandshake, Step,
+    Agreed, BlockSizes, ClientHandshake, Export, Negotiated, OPTION_BYTES_MAX, PAYLOAD_BYTES_MAX,
+    Parsed, ReplyHeader, Request, ServerHandshake, Step,
 };
 
-/// What a client or a server may say: the first byte says which, and the length of the pieces in which it comes.
+/// In the first byte: both sides want TLS.
+const TLS: u8 = 1 << 7;
+
+/// What a client or a server may say: the first byte says which, whether TLS is wanted, and the length of the pieces in
+/// which it comes.
 pub fn network_blocks(bytes: &[u8]) {
     let Some((kind, stream)) = bytes.split_first() else {
         return;
     };
-    let piece = usize::from(kind >> 2).max(1);
+    let piece = usize::from((kind & !TLS) >> 2).max(1);
+    let tls = kind & TLS != 0;
     match kind % 4 {
-        0 => clients_negotiation(stream, piece),
-        1 => servers_negotiation(stream, piece),
+        0 => clients_negotiation(stream, piece, tls),
+        1 => servers_negotiation(stream, piece, tls),
         2 => requests(stream),
         _ => replies(stream),
     }
 }
 
-fn clients_negotiation(stream: &[u8], piece: usize) {
+fn clients_negotiation(stream: &[u8], piece: usize, tls: bool) {
     let exports = [("", 1 << 20), ("second", u64::MAX)].map(|(name, size_bytes)| Export {
         name: name.to_owned(),
         description: "a text".to_owned(),
@@ -29,22 +34,62 @@ fn clients_negotiation(stream: &[u8], piece: usize) {
         block_sizes: BlockSizes::default(),
     });
     let mut server = ServerHandshake::new();
-    let mut out = Vec::new();
+    if tls {
+        server = server.requiring_tls();
+    }
+    let (mut out, mut is_inside) = (Vec::new(), false);
     go_through(stream, piece, |bytes| {
-        let step = server.take(&exports, bytes, &mut out).map_err(drop);
+        let step = server.take(&exports, bytes, &mut out).map_err(drop)?;
         assert!(out.len() < 1 << 20, "answers are bounded");
-        step
+        Ok(match step {
+            // What follows comes inside it.
+            Step::Done {
+                consumed_bytes,
+                outcome: Negotiated::StartTls,
+            } => {
+                assert!(tls && !std::mem::replace(&mut is_inside, true), "once");
+                assert_eq!(consumed_bytes, bytes.len(), "nothing comes before TLS");
+                Step::Took { consumed_bytes }
+            }
+            Step::Done { outcome, .. } if tls && !is_inside => {
+                assert_eq!(
+                    outcome,
+                    Negotiated::Aborted,
+                    "there is no export without TLS"
+                );
+                step
+            }
+            other => other,
+        })
     });
 }
 
-fn servers_negotiation(stream: &[u8], piece: usize) {
+fn servers_negotiation(stream: &[u8], piece: usize, tls: bool) {
     let mut client =
         ClientHandshake::new("name", piece.is_multiple_of(2)).expect("the name is short");
-    let mut out = Vec::new();
+    if tls {
+        client = client.with_tls();
+    }
+    let (mut out, mut is_inside) = (Vec::new(), false);
     go_through(stream, piece, |bytes| {
-        let step = client.take(bytes, &mut out).map_err(drop);
+        let step = client.take(bytes, &mut out).map_err(drop)?;
         assert!(out.len() < 1 << 12, "what is asked is bounded");
-        step
+        Ok(match step {
+            Step::Done {
+                consumed_bytes,
+                outcome: Agreed::StartTls,
+            } => {
+                assert!(tls && !std::mem::replace(&mut is_inside, true), "once");
+                assert_eq!(consumed_bytes, bytes.len(), "nothing comes before TLS");
+                client.go_on(&mut out);
+                Step::Took { consumed_bytes }
+            }
+            Step::Done { .. } if tls => {
+                assert!(is_inside, "there is no export without TLS");
+                step
+            }
+            other => other,
+        })
     });
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ascar_tls::Files;
 use serde::Deserialize;
 
 /// What went wrong, in words that name the offending key or address.
@@ -32,19 +33,7 @@ pub struct Options {
     pub credentials: Option<PathBuf>,
     /// Files of TLS.
     #[serde(default)]
-    pub tls: Tls,
-}
-
-/// Files of TLS, in PEM.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// Certificates of who signed the server's.
-    pub ca: Option<PathBuf>,
-    /// Our own certificate, where the server asks for one,
-    pub certificate: Option<PathBuf>,
-    /// and its key.
-    pub key: Option<PathBuf>,
+    pub tls: Files,
 }
 
 impl std::fmt::Debug for Options {
@@ -70,7 +59,7 @@ impl Options {
             password: None,
             token: None,
             credentials: None,
-            tls: Tls::default(),
+            tls: Files::default(),
         }
     }
 
@@ -94,13 +83,7 @@ impl Options {
             return Err(wrong(&"others can read the secret in it: `chmod 600` it"));
         }
         if let Some(folder) = path.parent() {
-            let tls = &mut options.tls;
-            let files = [&mut tls.ca, &mut tls.certificate, &mut tls.key];
-            for file in files
-                .into_iter()
-                .chain([&mut options.credentials])
-                .flatten()
-            {
+            for file in options.tls.paths().chain(&mut options.credentials) {
                 *file = folder.join(&*file);
             }
         }

@@ -6,9 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use ascar_tls::rustls::{ClientConfig, ClientConnection};
+use ascar_tls::{client_configuration, server_name};
 
 use crate::options::{Fault, Options};
 
@@ -39,8 +38,7 @@ impl Stream {
 
     /// Goes on inside TLS; the handshake happens with what is read and written next.
     pub fn encrypt(&mut self, options: &Options, host: &str) -> Result<(), Fault> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|error| Fault(format!("url: {host:?}: {error}")))?;
+        let name = server_name(host).map_err(|why| Fault(format!("url: {why}")))?;
         let connection = ClientConnection::new(Arc::new(configuration(options)?), name)
             .map_err(|error| Fault(format!("TLS: {error}")))?;
         self.tls = Some(Box::new(connection));
@@ -130,37 +128,10 @@ fn broken(error: &std::io::Error) -> Fault {
 }
 
 fn configuration(options: &Options) -> Result<ClientConfig, Fault> {
-    let path = options.tls.ca.as_ref().ok_or_else(|| {
-        Fault("the server asks for TLS: write tls:// in url and name its CA in tls.ca".to_owned())
-    })?;
-    let wrong = |key: &str, path: &std::path::Path, error: &dyn std::fmt::Display| {
-        Fault(format!("tls.{key} = {}: {error}", path.display()))
-    };
-    let mut roots = RootCertStore::empty();
-    let certificates =
-        CertificateDer::pem_file_iter(path).map_err(|error| wrong("ca", path, &error))?;
-    for certificate in certificates {
-        let certificate = certificate.map_err(|error| wrong("ca", path, &error))?;
-        roots
-            .add(certificate)
-            .map_err(|error| wrong("ca", path, &error))?;
+    if options.tls.ca.is_none() {
+        return Err(Fault(
+            "the server asks for TLS: write tls:// in url and name its CA in tls.ca".to_owned(),
+        ));
     }
-    if roots.is_empty() {
-        return Err(wrong("ca", path, &"holds no certificate"));
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Fault(format!("TLS: {error}")))?
-        .with_root_certificates(roots);
-    let (Some(certificate), Some(key)) = (&options.tls.certificate, &options.tls.key) else {
-        return Ok(builder.with_no_client_auth());
-    };
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect)
-        .map_err(|error| wrong("certificate", certificate, &error))?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
-    builder
-        .with_client_auth_cert(chain, secret)
-        .map_err(|error| wrong("certificate", certificate, &error))
+    client_configuration(&options.tls).map_err(|why| Fault(format!("tls.{why}")))
 }

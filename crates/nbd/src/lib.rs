@@ -7,7 +7,8 @@
 //!
 //! [`server`] and [`client`] are the two sides of a negotiation; [`option`] its single messages, for what passes them
 //! on. [`request`] and [`reply`] read and write headers alone: payloads, whose lengths the headers tell, never pass
-//! through here, so that a proxy hands them on as they come. Of the extensions there are structured replies; block
+//! through here, so that a proxy hands them on as they come. Both sides know when TLS starts, and refuse what somebody
+//! puts before it; TLS itself is the business of whoever moves the bytes. Of the extensions there are structured replies; block
 //! status and extended headers are refused as the protocol has it, by an answer that every client understands.
 //!
 //! Parsers never trust their input: any bytes give a value or an error, in bounded time and memory.

@@ -63,6 +63,8 @@ pub mod option_reply {
     pub const ERR_POLICY: u32 = ERROR_BIT + 2;
     /// What came with the option makes no sense.
     pub const ERR_INVALID: u32 = ERROR_BIT + 3;
+    /// TLS must be started before.
+    pub const ERR_TLS_REQD: u32 = ERROR_BIT + 5;
     /// There is no such export.
     pub const ERR_UNKNOWN: u32 = ERROR_BIT + 6;
     /// What came with the option is too long.

@@ -78,3 +78,18 @@ pub(crate) fn expect_magic(what: &str, found: u64, expected: u64) -> Result<(), 
     }
     Ok(())
 }
+
+/// Refuses what comes behind the last message before TLS: it would be taken for something that was said inside it, and
+/// anybody on the way can have put it there.
+///
+/// # Errors
+/// Where there is something.
+pub(crate) fn no_more_before_tls(behind: &[u8]) -> Result<(), Malformed> {
+    if behind.is_empty() {
+        return Ok(());
+    }
+    Err(Malformed(format!(
+        "NBD_OPT_STARTTLS: {} bytes come behind it and before TLS; nothing may",
+        behind.len()
+    )))
+}

@@ -4,7 +4,7 @@ use crate::export::Export;
 use crate::greeting::{ClientFlags, Greeting};
 use crate::numbers::{info_kind, option_kind, option_reply};
 use crate::option::{Info, InfoRequest, OptionHeader, listed, text, write_reply};
-use crate::parsed::{Malformed, Parsed, Step};
+use crate::parsed::{Malformed, Parsed, Step, no_more_before_tls};
 use crate::{OPTION_BYTES_MAX, OPTIONS_MAX};
 
 /// What follows the size and the flags of an export that was asked for by the old way.
@@ -22,6 +22,18 @@ pub enum Negotiated {
     },
     /// The client has ended it.
     Aborted,
+    /// TLS follows at once; inside it, the same negotiation goes on.
+    StartTls,
+}
+
+/// How the server stands to TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tls {
+    Refused,
+    /// It comes before anything else.
+    Required,
+    /// What comes now comes inside it.
+    Started,
 }
 
 /// A negotiation with one client.
@@ -30,6 +42,7 @@ pub struct ServerHandshake {
     client: Option<ClientFlags>,
     offers_structured_replies: bool,
     structured_replies: bool,
+    tls: Tls,
     options: u32,
 }
 
@@ -41,8 +54,25 @@ impl ServerHandshake {
             client: None,
             offers_structured_replies: true,
             structured_replies: false,
+            tls: Tls::Refused,
             options: 0,
         }
+    }
+
+    /// The same, where TLS comes before anything else: `NBD_OPT_STARTTLS` alone is accepted, and nothing that was said
+    /// before it counts inside it.
+    #[must_use]
+    pub fn requiring_tls(self) -> Self {
+        Self {
+            tls: Tls::Required,
+            ..self
+        }
+    }
+
+    /// What the client has said of itself; None before that.
+    #[must_use]
+    pub fn client_flags(&self) -> Option<ClientFlags> {
+        self.client
     }
 
     /// The same, where structured replies are refused.
@@ -67,8 +97,9 @@ impl ServerHandshake {
     /// Takes one message of the client out of the bytes at hand, and appends the answer to `out`.
     ///
     /// # Errors
-    /// What ends the connection: bytes that are no option, an option that is too long, one option too many, or an
-    /// export that is not there asked for by the old way, which has no other answer.
+    /// What ends the connection: bytes that are no option, an option that is too long, one option too many, an
+    /// export that is not there, or not before TLS, asked for by the old way, which has no other answer, or bytes behind
+    /// `NBD_OPT_STARTTLS`, which somebody on the way may have put there.
     pub fn take(
         &mut self,
         exports: &[Export],
@@ -95,6 +126,12 @@ impl ServerHandshake {
             )));
         }
         if header.kind == option_kind::EXPORT_NAME {
+            if self.tls == Tls::Required {
+                return Err(Malformed(format!(
+                    "option {}: asks for an export without TLS; NBD_OPT_STARTTLS must come first",
+                    header.kind
+                )));
+            }
             let export = self.choose_by_name(exports, client, data, out)?;
             return Ok(self.done(consumed_bytes, export));
         }
@@ -105,13 +142,25 @@ impl ServerHandshake {
                 option_kind::EXPORT_NAME
             )));
         }
-        match self.answer(exports, header.kind, data, out) {
+        let answered = match self.tls {
+            Tls::Required => answer_before_tls(header.kind, data, out),
+            Tls::Refused | Tls::Started => self.answer(exports, header.kind, data, out),
+        };
+        match answered {
             Answered::GoesOn => Ok(Step::Took { consumed_bytes }),
             Answered::Chosen(export) => Ok(self.done(consumed_bytes, export)),
             Answered::Aborted => Ok(Step::Done {
                 consumed_bytes,
                 outcome: Negotiated::Aborted,
             }),
+            Answered::StartsTls => {
+                no_more_before_tls(&bytes[consumed_bytes..])?;
+                self.tls = Tls::Started;
+                Ok(Step::Done {
+                    consumed_bytes,
+                    outcome: Negotiated::StartTls,
+                })
+            }
         }
     }
 
@@ -192,6 +241,9 @@ impl ServerHandshake {
             option_kind::INFO | option_kind::GO => {
                 return self.inform(exports, kind, data, out);
             }
+            option_kind::STARTTLS if self.tls == Tls::Started => {
+                reply(option_reply::ERR_INVALID, b"TLS has been started already");
+            }
             option_kind::STARTTLS => reply(
                 option_reply::ERR_UNSUP,
                 b"this server has no encryption of its own",
@@ -246,9 +298,33 @@ impl Default for ServerHandshake {
     }
 }
 
+/// Any option but that by the old way, where TLS must come first.
+fn answer_before_tls(kind: u32, data: &[u8], out: &mut Vec<u8>) -> Answered {
+    let mut reply = |reply_kind, data: &[u8]| write_reply(kind, reply_kind, data, out);
+    match kind {
+        option_kind::STARTTLS if data.is_empty() => {
+            reply(option_reply::ACK, b"");
+            Answered::StartsTls
+        }
+        option_kind::STARTTLS => {
+            reply(option_reply::ERR_INVALID, b"this option takes no data");
+            Answered::GoesOn
+        }
+        option_kind::ABORT => {
+            reply(option_reply::ACK, b"");
+            Answered::Aborted
+        }
+        _ => {
+            reply(option_reply::ERR_TLS_REQD, b"TLS must be started before");
+            Answered::GoesOn
+        }
+    }
+}
+
 /// What an answered option leads to.
 enum Answered {
     GoesOn,
+    StartsTls,
     Chosen(usize),
     Aborted,
 }

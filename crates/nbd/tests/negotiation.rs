@@ -2,7 +2,7 @@
 
 use ascar_nbd::greeting::Greeting;
 use ascar_nbd::numbers::{info_kind, option_kind, option_reply, transmission_flag};
-use ascar_nbd::option::{InfoRequest, OptionReplyHeader, parse_listed, write_option};
+use ascar_nbd::option::{InfoRequest, OptionReplyHeader, parse_listed, write_option, write_reply};
 use ascar_nbd::{
     Agreed, BlockSizes, ClientHandshake, Export, Negotiated, OPTIONS_MAX, Parsed, ServerHandshake,
     Step,
@@ -314,7 +314,14 @@ fn both_sides_agree_in_pieces_of_any_length() {
             };
             let (agreed, chosen) = negotiated(client, server, piece).unwrap();
             let structured_replies = wants && offers;
-            assert_eq!(agreed.structured_replies, structured_replies);
+            let Agreed::Transmission {
+                export,
+                structured_replies: agreed_on,
+            } = agreed
+            else {
+                panic!("requests follow: {agreed:?}");
+            };
+            assert_eq!(agreed_on, structured_replies);
             assert_eq!(
                 chosen,
                 Negotiated::Transmission {
@@ -322,12 +329,12 @@ fn both_sides_agree_in_pieces_of_any_length() {
                     structured_replies
                 }
             );
-            assert_eq!(agreed.export.size_bytes, 1 << 40);
+            assert_eq!(export.size_bytes, 1 << 40);
             assert_eq!(
-                agreed.export.flags & transmission_flag::SEND_DF != 0,
+                export.flags & transmission_flag::SEND_DF != 0,
                 structured_replies
             );
-            assert_eq!(agreed.export.block_sizes, BlockSizes::default());
+            assert_eq!(export.block_sizes, BlockSizes::default());
         }
     }
     let refused = negotiated(
@@ -354,8 +361,171 @@ fn a_client_asks_by_the_old_way_where_there_is_no_other() {
         client.take(&answer[..130], &mut out),
         Ok(Step::Needs { more_bytes: 4 })
     );
-    let Ok(Step::Done { outcome, .. }) = client.take(&answer, &mut out) else {
+    let Ok(Step::Done {
+        outcome: Agreed::Transmission { export, .. },
+        ..
+    }) = client.take(&answer, &mut out)
+    else {
         panic!("the answer is whole");
     };
-    assert_eq!((outcome.export.size_bytes, outcome.export.flags), (4096, 5));
+    assert_eq!((export.size_bytes, export.flags), (4096, 5));
+}
+
+/// A server that insists on TLS, and has taken the client's flags.
+fn greeted_before_tls() -> ServerHandshake {
+    let mut server = ServerHandshake::new().requiring_tls();
+    let step = server.take(&exports(), &CLIENT_FLAGS, &mut Vec::new());
+    assert_eq!(step, Ok(Step::Took { consumed_bytes: 4 }));
+    server
+}
+
+fn start_tls(server: &mut ServerHandshake) {
+    let (bytes, mut out) = (option(option_kind::STARTTLS, b""), Vec::new());
+    let step = server.take(&exports(), &bytes, &mut out);
+    let done = Step::Done {
+        consumed_bytes: bytes.len(),
+        outcome: Negotiated::StartTls,
+    };
+    assert_eq!(step, Ok(done));
+    assert_eq!(answers(&out), [(option_reply::ACK, Vec::new())]);
+}
+
+#[test]
+fn nothing_but_tls_is_answered_before_it_where_it_is_required() {
+    let mut server = greeted_before_tls();
+    let go = InfoRequest {
+        name: "alpha".to_owned(),
+        kinds: Vec::new(),
+    };
+    for (kind, data) in [
+        (option_kind::LIST, Vec::new()),
+        (option_kind::STRUCTURED_REPLY, Vec::new()),
+        (option_kind::INFO, go.encode()),
+        (option_kind::GO, go.encode()),
+        (option_kind::SET_META_CONTEXT, b"x".to_vec()),
+        (77, Vec::new()),
+    ] {
+        let said = asked(&mut server, kind, &data);
+        let kinds: Vec<u32> = said.iter().map(|it| it.0).collect();
+        assert_eq!(kinds, [option_reply::ERR_TLS_REQD], "{kind}");
+    }
+    let said = asked(&mut server, option_kind::STARTTLS, b"x");
+    assert_eq!(said[0].0, option_reply::ERR_INVALID);
+    start_tls(&mut server);
+    // Structured replies were asked for before: that does not count.
+    let (bytes, mut out) = (option(option_kind::GO, &go.encode()), Vec::new());
+    let Ok(Step::Done { outcome, .. }) = server.take(&exports(), &bytes, &mut out) else {
+        panic!("the export is there");
+    };
+    let plain = Negotiated::Transmission {
+        export: 0,
+        structured_replies: false,
+    };
+    assert_eq!(outcome, plain);
+}
+
+#[test]
+fn an_export_by_the_old_way_without_tls_ends_the_connection() {
+    let by_name = option(option_kind::EXPORT_NAME, b"alpha");
+    let mut server = greeted_before_tls();
+    let said = server.take(&exports(), &by_name, &mut Vec::new());
+    assert!(said.unwrap_err().0.contains("without TLS"));
+    let mut server = greeted_before_tls();
+    start_tls(&mut server);
+    let step = server.take(&exports(), &by_name, &mut Vec::new()).unwrap();
+    assert!(matches!(step, Step::Done { .. }));
+}
+
+#[test]
+fn tls_starts_once_and_a_client_may_leave_before() {
+    let mut server = greeted_before_tls();
+    start_tls(&mut server);
+    let said = asked(&mut server, option_kind::STARTTLS, b"");
+    assert_eq!(said[0].0, option_reply::ERR_INVALID);
+    let mut server = greeted_before_tls();
+    let step = server.take(
+        &exports(),
+        &option(option_kind::ABORT, b""),
+        &mut Vec::new(),
+    );
+    let Ok(Step::Done { outcome, .. }) = step else {
+        panic!("the client leaves: {step:?}");
+    };
+    assert_eq!(outcome, Negotiated::Aborted);
+    // Without it, the answer is that there is none.
+    let said = asked(&mut greeted(), option_kind::STARTTLS, b"");
+    assert_eq!(said[0].0, option_reply::ERR_UNSUP);
+}
+
+#[test]
+fn what_is_put_between_the_agreement_on_tls_and_tls_is_refused() {
+    let mut put = option(option_kind::STARTTLS, b"");
+    put.extend(option(option_kind::STRUCTURED_REPLY, b""));
+    let said = greeted_before_tls().take(&exports(), &put, &mut Vec::new());
+    assert!(said.unwrap_err().0.contains("16 bytes come behind it"));
+    let mut client = ClientHandshake::new("alpha", true).unwrap().with_tls();
+    let mut out = Vec::new();
+    client.take(&ServerHandshake::greeting(), &mut out).unwrap();
+    let mut put = Vec::new();
+    write_reply(option_kind::STARTTLS, option_reply::ACK, b"", &mut put);
+    write_reply(
+        option_kind::STRUCTURED_REPLY,
+        option_reply::ACK,
+        b"",
+        &mut put,
+    );
+    let said = client.take(&put, &mut out);
+    assert!(said.unwrap_err().0.contains("20 bytes come behind it"));
+}
+
+#[test]
+fn both_sides_agree_on_tls_and_go_on_inside_it() {
+    let mut client = ClientHandshake::new("beta", true).unwrap().with_tls();
+    let mut server = ServerHandshake::new().requiring_tls();
+    let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+    client
+        .take(&ServerHandshake::greeting(), &mut to_server)
+        .unwrap();
+    assert!(client.no_zeroes());
+    server
+        .take(&exports(), &to_server[..4], &mut to_client)
+        .unwrap();
+    let started = server.take(&exports(), &to_server[4..], &mut to_client);
+    assert!(matches!(started, Ok(Step::Done { .. })));
+    let step = client.take(&to_client, &mut to_server).unwrap();
+    let done = Step::Done {
+        consumed_bytes: 20,
+        outcome: Agreed::StartTls,
+    };
+    assert_eq!(step, done);
+    to_server.clear();
+    client.go_on(&mut to_server);
+    to_client.clear();
+    server.take(&exports(), &to_server, &mut to_client).unwrap();
+    assert_eq!(answers(&to_client), [(option_reply::ACK, Vec::new())]);
+}
+
+#[test]
+fn a_server_without_tls_is_left() {
+    let wants = || ClientHandshake::new("alpha", true).unwrap().with_tls();
+    let old = wants().take(b"NBDMAGICIHAVEOPT\x00\x00", &mut Vec::new());
+    assert!(old.unwrap_err().0.contains("has no TLS"));
+    for kind in [
+        option_reply::ERR_UNSUP,
+        option_reply::ERR_POLICY,
+        option_reply::INFO,
+    ] {
+        let mut client = wants();
+        client
+            .take(&ServerHandshake::greeting(), &mut Vec::new())
+            .unwrap();
+        let mut said = Vec::new();
+        write_reply(option_kind::STARTTLS, kind, b"no\nway", &mut said);
+        let why = client.take(&said, &mut Vec::new()).unwrap_err().0;
+        assert!(
+            why.starts_with("TLS: the server refuses it with 0x"),
+            "{why}"
+        );
+        assert!(!why.contains('\n'), "{why}");
+    }
 }

@@ -51,6 +51,10 @@ impl KeptRules {
     }
 }
 
+/// What kept rules took the place of.
+#[derive(Clone, Debug, PartialEq)]
+struct Before(Option<KeptRules>);
+
 /// Rules on trial, and when it ends.
 #[derive(Clone, Debug, PartialEq)]
 struct Trial {
@@ -66,8 +70,9 @@ pub struct Endpoint<P> {
     instance: String,
     plane: P,
     kept: Option<KeptRules>,
-    /// What was kept before `kept`.
-    before: Option<KeptRules>,
+    /// What the last deployment took the place of: it can be taken back, once, and until another one begins. The same
+    /// rules may be deployed again, so their id does not tell deployments apart.
+    before: Option<Before>,
     trial: Option<Trial>,
     /// Counts the changes of `kept`.
     kept_changes: u64,
@@ -150,6 +155,8 @@ impl<P: Plane> Endpoint<P> {
         }
         self.follow(Some(&kept.named))?;
         self.kept = Some(kept);
+        // What they took the place of is not known any more, and none is always safe.
+        self.before = Some(Before(None));
         Ok(())
     }
 
@@ -294,6 +301,10 @@ impl<P: Plane> Endpoint<P> {
     }
 
     fn load(&mut self, id: &str, text: &str, within_s: f64, now: Duration) -> Result<(), String> {
+        if self.kept.as_ref().is_some_and(|kept| kept.named.id == id) {
+            // Another deployment of the same: who takes that back, even where it is refused here, means these.
+            self.before = None;
+        }
         if let Some(trial) = &self.trial
             && trial.named.id != id
         {
@@ -310,6 +321,7 @@ impl<P: Plane> Endpoint<P> {
         };
         self.follow(Some(&named))?;
         self.trial = Some(Trial { named, ends_at });
+        self.before = None;
         Ok(())
     }
 
@@ -332,7 +344,7 @@ impl<P: Plane> Endpoint<P> {
         });
         if let Some(trial) = self.trial.take_if(|trial| trial.named.id == id) {
             let named = trial.named;
-            self.before = self.kept.replace(KeptRules { named, limit });
+            self.before = Some(Before(self.kept.replace(KeptRules { named, limit })));
         } else if let (None, Some(kept)) = (&self.trial, &mut self.kept)
             && kept.named.id == id
         {
@@ -350,11 +362,14 @@ impl<P: Plane> Endpoint<P> {
         if is_on_trial {
             self.follow_kept()?;
             self.trial = None;
-        } else if self.trial.is_none() && self.rules() == Some(id) {
-            self.before.take_if(|before| before.is_over(now));
-            let before = self.before.as_ref().map(|it| it.named.clone());
-            self.follow(before.as_ref())?;
-            self.kept = self.before.take();
+        } else if let (None, Some(kept), Some(Before(before))) =
+            (&self.trial, &self.kept, &self.before)
+            && kept.named.id == id
+        {
+            let before = before.clone().filter(|before| !before.is_over(now));
+            self.follow(before.as_ref().map(|it| &it.named))?;
+            self.kept = before;
+            self.before = None;
             self.kept_changes += 1;
         }
         Ok(())
@@ -363,7 +378,8 @@ impl<P: Plane> Endpoint<P> {
     fn stop(&mut self) -> Result<(), String> {
         self.follow(None)?;
         self.trial = None;
-        self.before = self.kept.take();
+        self.kept = None;
+        self.before = None;
         self.kept_changes += 1;
         Ok(())
     }

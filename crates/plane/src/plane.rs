@@ -35,6 +35,13 @@ pub struct GoneStreams {
     pub written_bytes: u64,
     /// Requests replied to.
     pub replies: u64,
+    /// Connections that were refused before their first request: the server could not be reached, or one side is not who
+    /// it should be, or says what it should not.
+    #[serde(default)]
+    pub refused: u64,
+    /// Connections that were ended because the server said nothing any more.
+    #[serde(default)]
+    pub silent: u64,
 }
 
 /// What a stream shows: its congestion state, its window, and what it has moved.

@@ -1,14 +1,19 @@
 //! The proxy's file.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ascar_congestion::ACTIVE_FILES_MAX;
 use ascar_plane::token;
+use ascar_service::host_name;
+use ascar_tls::rustls::pki_types::ServerName;
+use ascar_tls::{Files, server_name};
 use serde::Deserialize;
 
 use crate::address::Address;
 use crate::fault::Fault;
 use crate::streams::OwnHold;
+use crate::terms::Terms;
 use crate::turns::TurnLength;
 
 /// The largest window of a controller.
@@ -16,6 +21,9 @@ const WINDOW_MAX: i64 = 256;
 
 /// The longest gap between two requests.
 const GAP_US_MAX: i64 = 60_000_000;
+
+/// The longest time that a server may say nothing: a day.
+const ANSWER_S_MAX: i64 = 86_400;
 
 /// The longest turn of a stream.
 const TURN_MS_MAX: i64 = 1_000_000;
@@ -59,6 +67,8 @@ pub struct Config {
     /// A stream that asks for nothing for so long gives its turn away.
     #[serde(default = "default_turn_idle_ms")]
     pub turn_idle_ms: i64,
+    /// How long a server that owes answers may say nothing; for ever where none is given.
+    pub answer_s: Option<i64>,
     /// Who is connected to whom.
     #[serde(default, rename = "route")]
     pub routes: Vec<Route>,
@@ -75,6 +85,39 @@ pub struct Route {
     /// Permissions of a socket of this machine that clients connect to.
     #[serde(default = "default_mode")]
     pub mode: u32,
+    /// Clients have to speak TLS, by these files.
+    pub listen_tls: Option<Files>,
+    /// The proxy speaks TLS to the server.
+    pub server_tls: Option<RouteServerTls>,
+}
+
+/// TLS to a server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteServerTls {
+    /// Whom the server's certificate must be for; the host of the server's address where none is given.
+    pub name: Option<String>,
+    /// Certificates of who signed the server's.
+    pub ca: PathBuf,
+    /// The proxy's own certificate, where the server asks for one,
+    pub certificate: Option<PathBuf>,
+    /// and its key.
+    pub key: Option<PathBuf>,
+}
+
+impl RouteServerTls {
+    fn files(&self) -> Files {
+        Files {
+            ca: Some(self.ca.clone()),
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+        }
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let own = [&mut self.certificate, &mut self.key];
+        std::iter::once(&mut self.ca).chain(own.into_iter().flatten())
+    }
 }
 
 /// A route whose addresses have been read.
@@ -86,6 +129,28 @@ pub struct Way {
     pub server: Address,
     /// Permissions of a socket of this machine.
     pub mode: u32,
+    /// The files of TLS that clients have to speak.
+    pub listen_tls: Option<Files>,
+    /// Whom the server's certificate must be for, and the files of TLS that the proxy speaks to it.
+    pub server_tls: Option<(ServerName<'static>, Files)>,
+}
+
+/// Whom a route's server has to be, where the proxy speaks TLS to it.
+fn server_tls(route: &Route) -> Result<Option<(ServerName<'static>, Files)>, Fault> {
+    let Some(tls) = &route.server_tls else {
+        return Ok(None);
+    };
+    let of_address = route.server.strip_prefix("tcp:");
+    let host = of_address.and_then(|place| Some(place.rsplit_once(':')?.0));
+    let name = tls.name.as_deref().or(host).ok_or_else(|| {
+        Fault(
+            "route.server_tls.name: is missing: a socket of this machine has no host whose name \
+             the certificate could be for"
+                .to_owned(),
+        )
+    })?;
+    let name = server_name(name).map_err(|why| Fault(format!("route.server_tls.name = {why}")))?;
+    Ok(Some((name, tls.files())))
 }
 
 fn default_workload() -> String {
@@ -102,18 +167,6 @@ fn default_turn_idle_ms() -> i64 {
 
 fn default_mode() -> u32 {
     0o600
-}
-
-/// The host's name as one token.
-fn host_name() -> String {
-    let name = nix::unistd::gethostname()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let fine = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    name.chars()
-        .map(|it| if fine(it) { it } else { '_' })
-        .take(64)
-        .collect()
 }
 
 impl Config {
@@ -137,9 +190,17 @@ impl Config {
                     *place = address.within(folder).to_string();
                 }
             }
+            let of_clients = route.listen_tls.iter_mut().flat_map(Files::paths);
+            let of_server = route.server_tls.iter_mut().flat_map(RouteServerTls::paths);
+            for file in of_clients.chain(of_server) {
+                *file = folder.join(&*file);
+            }
         }
-        // Two ways to write a path are one now.
-        config.check().map_err(|fault| wrong(&fault))?;
+        // Two ways to write a path are one now, and certificates are there.
+        config
+            .check()
+            .and_then(|()| config.terms().map(drop))
+            .map_err(|fault| wrong(&fault))?;
         Ok(config)
     }
 
@@ -206,6 +267,13 @@ impl Config {
                 )));
             }
         }
+        if let Some(limit_s) = self.answer_s
+            && !(1..=ANSWER_S_MAX).contains(&limit_s)
+        {
+            return Err(Fault(format!(
+                "answer_s = {limit_s}: allowed are 1 to {ANSWER_S_MAX}; leave it out to wait for ever"
+            )));
+        }
         if self.routes.is_empty() || self.routes.len() > ROUTES_MAX {
             return Err(Fault(format!(
                 "[[route]]: {} are given; allowed are 1 to {ROUTES_MAX}",
@@ -224,7 +292,7 @@ impl Config {
     /// The routes with their addresses.
     ///
     /// # Errors
-    /// When an address is none, two routes listen at the same, or one leads to the proxy itself.
+    /// When an address is none, two routes listen at the same, one leads to the proxy itself, or TLS lacks something.
     pub fn ways(&self) -> Result<Vec<Way>, Fault> {
         let mut ways = Vec::<Way>::new();
         for route in &self.routes {
@@ -235,6 +303,8 @@ impl Config {
                 listen: address("listen", &route.listen)?,
                 server: address("server", &route.server)?,
                 mode: route.mode,
+                listen_tls: route.listen_tls.clone(),
+                server_tls: server_tls(route)?,
             };
             if ways.iter().any(|other| other.listen == way.listen) {
                 return Err(Fault(format!(
@@ -246,6 +316,21 @@ impl Config {
         }
         self.check_ends(&ways)?;
         Ok(ways)
+    }
+
+    /// The routes with the terms on which their clients are served: certificates are read.
+    ///
+    /// # Errors
+    /// Those of [`Config::ways`], and a file of TLS that is of no use.
+    pub fn terms(&self) -> Result<Vec<(Way, Terms)>, Fault> {
+        let limit = self
+            .answer_s
+            .map(|limit_s| Duration::from_secs(limit_s as u64));
+        let read = |way: Way| {
+            let terms = Terms::read(&way, limit).map_err(Fault)?;
+            Ok((way, terms))
+        };
+        self.ways()?.into_iter().map(read).collect()
     }
 
     /// No route leads to the proxy itself, which would connect to itself again and again.
@@ -314,6 +399,29 @@ mod tests {
     }
 
     #[test]
+    fn whom_a_server_has_to_be_is_its_address_or_what_the_file_says() {
+        let name = |server: &str, named: &str| {
+            let text = format!(
+                "control = 'c'\n[[route]]\nlisten = 'unix:a'\nserver = '{server}'\n\
+                 [route.server_tls]\nca = 'ca.pem'\n{named}"
+            );
+            let ways = Config::parse(&text).and_then(|config| config.ways());
+            ways.map(|ways| ways[0].server_tls.as_ref().unwrap().0.to_str().into_owned())
+        };
+        assert_eq!(name("tcp:storage1:9", "").unwrap(), "storage1");
+        assert_eq!(name("tcp:[::1]:9", "").unwrap(), "::1");
+        assert_eq!(name("tcp:storage1:9", "name = 'a.b'").unwrap(), "a.b");
+        assert_eq!(name("unix:/s", "name = 'a.b'").unwrap(), "a.b");
+        let said = name("unix:/s", "").unwrap_err().0;
+        assert!(
+            said.starts_with("route.server_tls.name: is missing"),
+            "{said}"
+        );
+        let said = name("unix:/s", "name = '*'").unwrap_err().0;
+        assert!(said.starts_with("route.server_tls.name = \"*\""), "{said}");
+    }
+
+    #[test]
     fn a_path_that_is_written_in_two_ways_is_one() {
         let name = format!("ascar-proxy-config-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
@@ -343,6 +451,11 @@ mod tests {
                 "turn_idle_ms = 8: allowed are 1 to 7, turn_ms",
             ),
             ("turn_ms = 200", "turn_idle_ms = 501", "turn_idle_ms = 501"),
+            (
+                "gap_us = 100",
+                "answer_s = 0",
+                "answer_s = 0: allowed are 1",
+            ),
             ("control = 'control.sock'", "", "control"),
             ("unix:disk0.sock", "disk0.sock", "route.listen"),
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),

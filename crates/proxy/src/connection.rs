@@ -10,23 +10,26 @@ use std::time::{Duration, Instant};
 use ascar_nbd::Malformed;
 
 use crate::LOG;
-use crate::address::Address;
 use crate::negotiation::{Negotiated, negotiate};
+use crate::opening::{open_client, open_server};
 use crate::pending::Pending;
 use crate::replies::Replies;
 use crate::requests::Requests;
+use crate::side::Side;
 use crate::socket::Socket;
 use crate::stream::{LOOK, Member, Stream};
 use crate::streams::Streams;
-
-/// The memory for what passes in one direction.
-pub const BUFFER_BYTES: usize = 64 << 10;
+use crate::terms::Terms;
+use crate::tls::told_by;
 
 /// What a thread's stack may take; a few pages of it are ever touched.
 pub const STACK_BYTES: usize = 128 << 10;
 
 /// How long a server may take to answer a client that has ended its sending, or is gone.
 pub const LINGER: Duration = Duration::from_secs(30);
+
+/// How often a silent server is looked at within its limit.
+const LOOKS: u32 = 10;
 
 /// Why a connection ends.
 #[derive(Debug)]
@@ -35,12 +38,34 @@ pub enum End {
     Closed,
     /// One side says what the protocol does not have, or the other cannot be reached.
     Broken(String),
+    /// The server says nothing any more.
+    Silent(String),
+}
+
+impl End {
+    /// With whom it came to this end.
+    #[must_use]
+    pub fn with(self, whom: &str) -> Self {
+        match self {
+            Self::Broken(why) => Self::Broken(format!("{whom}: {why}")),
+            other => other,
+        }
+    }
+
+    /// What is to be said of it; None where no word is needed.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Closed => None,
+            Self::Broken(why) | Self::Silent(why) => Some(why),
+        }
+    }
 }
 
 impl From<io::Error> for End {
-    /// A side that is gone while it is read or written.
-    fn from(_: io::Error) -> Self {
-        Self::Closed
+    /// A side that is gone while it is read or written, or says what is no TLS.
+    fn from(error: io::Error) -> Self {
+        told_by(&error).map_or(Self::Closed, Self::Broken)
     }
 }
 
@@ -54,15 +79,17 @@ impl From<Malformed> for End {
 #[derive(Debug)]
 pub struct Connection {
     /// The client's side.
-    pub client: Socket,
+    pub client: Side,
     /// The server's side.
-    pub server: Socket,
+    pub server: Side,
     /// All connections of this client to this server.
     pub stream: Arc<Stream>,
     /// This connection among them.
     pub member: Arc<Member>,
     /// Whether replies to reads are structured.
     pub structured_replies: bool,
+    /// How long the server may say nothing while it owes answers; None: for ever.
+    pub answer_limit: Option<Duration>,
     pending: Mutex<Pending>,
     /// Counts the pieces of replies that have passed.
     pieces: AtomicU64,
@@ -113,15 +140,16 @@ impl Connection {
             };
             let ended = Requests::new(self).run();
             self.stream.state().end_turn(&self.member, false);
-            if !matches!(ended, Err(End::Broken(_))) {
+            if !matches!(ended, Err(End::Broken(_) | End::Silent(_))) {
                 // What was asked before may still be answered, or has been and is not the client's yet.
                 self.server.shutdown(Shutdown::Write);
                 self.linger();
             }
             self.close();
             let replied = replies.join().unwrap_or(Err(End::Closed));
-            match (ended, replied) {
-                (Err(End::Broken(why)), _) | (_, Err(End::Broken(why))) => Err(End::Broken(why)),
+            let worth_a_word = |end: &End| end.why().is_some();
+            match (ended.err(), replied.err()) {
+                (Some(end), _) | (_, Some(end)) if worth_a_word(&end) => Err(end),
                 _ => Ok(()),
             }
         })
@@ -146,30 +174,79 @@ impl Connection {
 }
 
 /// Serves a client until its end.
-pub fn serve(client: Socket, address: &Address, streams: &Streams) {
+pub fn serve(client: Socket, terms: &Terms, streams: &Streams) {
     let who = match client.peer() {
         Ok(who) => who,
         Err(_) => return,
     };
-    if let Err(End::Broken(why)) = served(client, &who, address, streams) {
-        LOG.line(format_args!("{who} to {address}: {why}; it is closed"));
+    let (end, ended) = match opened(client, &who, terms) {
+        Ok(opened) => (carried(opened, &who, terms, streams), Ended::Later),
+        Err(end) => (Err(end), Ended::Early),
+    };
+    let Err(end) = end else { return };
+    let server = terms.server.to_string();
+    match (&end, ended) {
+        (End::Closed, _) => {}
+        (End::Silent(_), _) => streams.count(&server, |gone| gone.silent += 1),
+        (End::Broken(_), Ended::Early) => streams.count(&server, |gone| gone.refused += 1),
+        (End::Broken(_), Ended::Later) => {}
+    }
+    if let Some(why) = end.why() {
+        LOG.line(format_args!("{who} to {server}: {why}; it is closed"));
     }
 }
 
-fn served(client: Socket, who: &str, address: &Address, streams: &Streams) -> Result<(), End> {
+/// When a connection has ended.
+enum Ended {
+    /// Before there were requests.
+    Early,
+    Later,
+}
+
+/// Both sides after their negotiation.
+struct Opened {
+    client: Side,
+    server: Side,
+    negotiated: Negotiated,
+}
+
+/// Everything before requests. A client that has to show who it is does so before the server hears of it.
+fn opened(client: Socket, who: &str, terms: &Terms) -> Result<Opened, End> {
+    let address = &terms.server;
+    let say = |text: &str| LOG.line(format_args!("{who} to {address}: {text}"));
+    let client = open_client(client, terms.listen_tls.as_ref(), &say)?;
     let server = address
         .connect()
         .map_err(|error| End::Broken(format!("the server cannot be reached: {error}")))?;
-    let say = |text: &str| LOG.line(format_args!("{who} to {address}: {text}"));
-    let Negotiated { structured_replies } = negotiate(&client, &server, &say)?;
-    server.limit_writes(LOOK)?;
-    let (stream, member) = streams.join(who, &address.to_string());
+    let server = open_server(server, terms.server_tls.as_ref(), &client.side)?;
+    let negotiated = negotiate(&client, &server, &say)?;
+    Ok(Opened {
+        client: client.side,
+        server: server.side,
+        negotiated,
+    })
+}
+
+/// Requests and replies.
+fn carried(opened: Opened, who: &str, terms: &Terms, streams: &Streams) -> Result<(), End> {
+    let Opened {
+        client,
+        server,
+        negotiated: Negotiated { structured_replies },
+    } = opened;
+    client.limit_writes(None)?;
+    server.limit_writes(Some(LOOK))?;
+    if let Some(limit) = terms.answer_limit {
+        server.socket().limit_reads((limit / LOOKS).min(LOOK))?;
+    }
+    let (stream, member) = streams.join(who, &terms.server.to_string());
     let connection = Connection {
         client,
         server,
         stream,
         member,
         structured_replies,
+        answer_limit: terms.answer_limit,
         pending: Mutex::default(),
         pieces: AtomicU64::new(0),
         is_closed: AtomicBool::new(false),

@@ -2,9 +2,11 @@
 //! client-server stream to a window (requests in flight) and a pace (the least time between two) of the controllers of
 //! `ascar-congestion`. It never reorders, loses or invents bytes.
 //!
-//! In flow order: [`config`] is the file; [`listening`] takes clients in, each a [`connection`] of two threads, after
-//! a [`negotiation`] that is passed through and watched; [`requests`] go to the server as the [`stream`] admits them,
-//! [`replies`] come back and are told to it, long payloads past both by [`splicing`]; [`turns`] are those of a server's streams
+//! In flow order: [`config`] is the file, and [`terms`] are what it says of a route; [`listening`] takes clients in, each
+//! a [`connection`] of two threads with a [`side`] at each end: a [`socket`], and [`tls`] where the terms say so, which
+//! the [`opening`] agrees on; a [`negotiation`] is passed through and watched; [`requests`] go to the server as the
+//! [`stream`] admits them, [`replies`] come back and are told to it, each by what has come ([`incoming`]), long payloads
+//! past both by [`splicing`]; [`turns`] are those of a server's streams
 //! where few are active at a time; [`streams`] are all of them, and the [`plane`] on which rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
 //! [`running`] is the loop;
@@ -21,18 +23,23 @@ pub mod connection;
 pub mod control;
 pub mod ending;
 pub mod fault;
+pub mod incoming;
 pub mod kept;
 pub mod listening;
 pub mod negotiation;
+pub mod opening;
 pub mod pending;
 pub mod plane;
 pub mod replies;
 pub mod requests;
 pub mod running;
+pub mod side;
 pub mod socket;
 pub mod splicing;
 pub mod stream;
 pub mod streams;
+pub mod terms;
+pub mod tls;
 pub mod turns;
 pub mod watching;
 

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::LOG;
-use crate::address::Address;
 use crate::connection::{STACK_BYTES, serve};
 use crate::socket::{Listener, Socket};
 use crate::streams::Streams;
+use crate::terms::Terms;
 
 /// Connections of clients at one time.
 const CONNECTIONS_MAX: usize = 1024;
@@ -42,22 +42,23 @@ impl Drop for Place {
     }
 }
 
-/// Takes clients in, from now on, and connects them to a server.
+/// Takes clients in, from now on, and connects them to their server.
 ///
 /// # Errors
 /// When no thread can be started.
 pub fn listen(
     listener: Listener,
-    server: Address,
+    terms: Terms,
     streams: Arc<Streams>,
     places: Arc<Places>,
 ) -> io::Result<()> {
+    let terms = Arc::new(terms);
     let work = move || {
         loop {
             match listener.accept() {
-                Ok(client) => take_in(client, &server, &streams, &places),
+                Ok(client) => take_in(client, &terms, &streams, &places),
                 Err(error) => {
-                    LOG.line(format_args!("clients of {server}: {error}"));
+                    LOG.line(format_args!("clients of {}: {error}", terms.server));
                     thread::sleep(PAUSE);
                 }
             }
@@ -70,19 +71,20 @@ pub fn listen(
     Ok(())
 }
 
-fn take_in(client: Socket, server: &Address, streams: &Arc<Streams>, places: &Arc<Places>) {
+fn take_in(client: Socket, terms: &Arc<Terms>, streams: &Arc<Streams>, places: &Arc<Places>) {
     let Some(place) = places.take() else {
         LOG.line(format_args!(
-            "clients of {server}: {CONNECTIONS_MAX} connections are open; one more is closed"
+            "clients of {}: {CONNECTIONS_MAX} connections are open; one more is closed",
+            terms.server
         ));
         return;
     };
-    let (server, streams) = (server.clone(), Arc::clone(streams));
+    let (terms, streams) = (Arc::clone(terms), Arc::clone(streams));
     let started = thread::Builder::new()
         .name("requests".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
-            serve(client, &server, &streams);
+            serve(client, &terms, &streams);
             drop(place);
         });
     if let Err(error) = started {

@@ -84,6 +84,12 @@ impl Pending {
         Some(self.sent.swap_remove(place))
     }
 
+    /// When the one left that has waited longest; None without any.
+    #[must_use]
+    pub fn oldest_us(&self) -> Option<u64> {
+        self.sent.iter().map(|one| one.at_us).min()
+    }
+
     /// How many there are, and how many bytes they move: what their stream has in flight less once they are given up.
     #[must_use]
     pub fn total(&self) -> (u32, u64) {

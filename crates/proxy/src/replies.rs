@@ -1,31 +1,68 @@
 //! From the server to the client: replies are passed on as they come, and the last one of a request is told to the
 //! stream.
 
+use std::cell::Cell;
+use std::io;
 use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
 
 use ascar_nbd::{Parsed, ReplyHeader};
 
 use crate::clock;
-use crate::connection::{BUFFER_BYTES, Connection, End};
+use crate::connection::{Connection, End};
+use crate::incoming::Incoming;
 use crate::pending::{Pending, Sent};
-use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES, Splicing};
+use crate::splicing::Splicing;
 use crate::stream::State;
 
 /// The other direction of a connection.
 #[derive(Debug)]
 pub struct Replies<'a> {
     connection: &'a Connection,
-    buffer: Box<[u8]>,
-    /// What has come and was not passed on.
-    start: usize,
-    end: usize,
-    /// Data of the last reply that is still to come.
-    payload_left: usize,
+    incoming: Incoming,
+    silence: Silence<'a>,
     /// The request that is answered once that data is there.
     answered: Option<u64>,
     splicing: Splicing,
-    /// Whether the last payload was long.
-    reads_short: bool,
+}
+
+/// A server that says nothing although it is asked.
+#[derive(Debug)]
+struct Silence<'a> {
+    connection: &'a Connection,
+    since: Cell<Option<Instant>>,
+}
+
+impl Silence<'_> {
+    /// The server has said something.
+    fn end(&self) {
+        self.since.set(None);
+    }
+
+    /// Nothing has come for as long as a read may wait.
+    ///
+    /// # Errors
+    /// When the server owes an answer, and is given up.
+    fn look(&self) -> Result<(), End> {
+        let connection = self.connection;
+        let Some(limit) = connection.answer_limit else {
+            return Ok(());
+        };
+        let since = self.since.get().unwrap_or_else(Instant::now);
+        self.since.set(Some(since));
+        let pending = connection.pending();
+        let is_owed = pending
+            .oldest_us()
+            .is_some_and(|at_us| clock::now() >= Duration::from_micros(at_us) + limit);
+        if since.elapsed() < limit || !is_owed {
+            return Ok(());
+        }
+        Err(End::Silent(format!(
+            "the server has said nothing for {} s, and owes {} answers",
+            limit.as_secs_f64(),
+            pending.count()
+        )))
+    }
 }
 
 /// What both directions share, while a batch is looked through.
@@ -62,13 +99,13 @@ impl<'a> Replies<'a> {
     pub fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
-            buffer: vec![0; BUFFER_BYTES].into(),
-            start: 0,
-            end: 0,
-            payload_left: 0,
+            incoming: Incoming::new(),
+            silence: Silence {
+                connection,
+                since: Cell::default(),
+            },
             answered: None,
             splicing: Splicing::default(),
-            reads_short: false,
         }
     }
 
@@ -80,76 +117,78 @@ impl<'a> Replies<'a> {
         while self.fill()? {
             let (until, looked) = self.scan();
             // What was right before a mistake is the client's.
-            self.connection
-                .client
-                .write_all(&self.buffer[self.start..until])?;
-            self.start = until;
+            let whole = self.incoming.until(until);
+            let count = whole.len();
+            self.connection.client.write_all(whole)?;
+            self.incoming.pass(count);
             self.connection.on_piece();
             looked?;
-            if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN {
-                let (connection, answered) = (self.connection, &mut self.answered);
-                let Connection { server, client, .. } = connection;
-                let on_piece = |left| {
-                    connection.on_piece();
-                    // The client may use the cookie again as soon as it has the last byte.
-                    if left == 0
-                        && let Some(cookie) = answered.take()
-                    {
-                        let mut shared = Shared::of(connection);
-                        shared.on_answer(cookie, connection);
-                        shared.state.call_next();
-                    }
-                };
-                if self
-                    .splicing
-                    .pass(server, client, self.payload_left, on_piece, || Ok(()))?
-                {
-                    self.payload_left = 0;
-                    self.reads_short = true;
-                }
+            if self.incoming.awaits_long_payload() {
+                self.splice()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Passes the rest of a long payload on.
+    fn splice(&mut self) -> Result<(), End> {
+        let (connection, answered, silence) = (self.connection, &mut self.answered, &self.silence);
+        let Connection { server, client, .. } = connection;
+        let on_piece = |left| {
+            silence.end();
+            connection.on_piece();
+            // The client may use the cookie again as soon as it has the last byte.
+            if left == 0
+                && let Some(cookie) = answered.take()
+            {
+                let mut shared = Shared::of(connection);
+                shared.on_answer(cookie, connection);
+                shared.state.call_next();
+            }
+        };
+        let left = self.incoming.payload_left();
+        if self
+            .splicing
+            .pass(server, client, left, on_piece, || silence.look())?
+        {
+            self.incoming.on_spliced();
         }
         Ok(())
     }
 
     /// Reads what has come; false at the end.
     fn fill(&mut self) -> Result<bool, End> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        // Where payloads are long, what is read here is copied in vain: the next header is enough.
-        let room = if std::mem::take(&mut self.reads_short) {
-            self.end + SHORT_BYTES
-        } else {
-            self.buffer.len()
-        };
-        let count = self
-            .connection
-            .server
-            .read(&mut self.buffer[self.end..room])?;
-        self.end += count;
-        Ok(count > 0)
+        loop {
+            match self.incoming.fill(&self.connection.server) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.silence.look()?,
+                filled => {
+                    self.silence.end();
+                    return Ok(filled?);
+                }
+            }
+        }
     }
 
     /// Looks through what has come; up to where it is whole, and what is wrong behind that.
     fn scan(&mut self) -> (usize, Result<(), End>) {
-        let mut at = self.skip_payload(self.start);
-        if at == self.end && (self.payload_left > 0 || self.answered.is_none()) {
+        let mut at = self.incoming.skip_payload(self.incoming.start());
+        let payload_left = self.incoming.payload_left();
+        if self.incoming.ends_at(at) && (payload_left > 0 || self.answered.is_none()) {
             return (at, Ok(()));
         }
         let connection = self.connection;
         let mut shared = Shared::of(connection);
         let looked = loop {
-            if self.payload_left == 0
+            if self.incoming.payload_left() == 0
                 && let Some(cookie) = self.answered.take()
             {
                 shared.on_answer(cookie, connection);
             }
-            if at == self.end {
+            if self.incoming.ends_at(at) {
                 break Ok(());
             }
             match self.header(at, &mut shared) {
-                Ok(Some(length)) => at = self.skip_payload(at + length),
+                Ok(Some(length)) => at = self.incoming.skip_payload(at + length),
                 Ok(None) => break Ok(()),
                 Err(end) => break Err(end),
             }
@@ -160,7 +199,7 @@ impl<'a> Replies<'a> {
 
     /// The length of the header at a place; None where not all of it has come.
     fn header(&mut self, at: usize, shared: &mut Shared<'_>) -> Result<Option<usize>, End> {
-        let parsed = ReplyHeader::parse(&self.buffer[at..self.end])?;
+        let parsed = ReplyHeader::parse(self.incoming.from(at))?;
         let Parsed::Found {
             value: header,
             consumed_bytes,
@@ -174,7 +213,8 @@ impl<'a> Replies<'a> {
                 "a reply: its cookie {cookie:#x} is that of no request in flight"
             )));
         };
-        self.payload_left = self.payload_bytes(&header, &sent)?;
+        let payload = self.payload_bytes(&header, &sent)?;
+        self.incoming.expect_payload(payload);
         if tells_error(&header) {
             shared.pending.fail(cookie);
         }
@@ -196,13 +236,6 @@ impl<'a> Replies<'a> {
                 "a reply: is structured, which was not agreed on".to_owned(),
             )),
         }
-    }
-
-    /// Behind the data of the last reply, as far as it has come.
-    fn skip_payload(&mut self, at: usize) -> usize {
-        let here = self.payload_left.min(self.end - at);
-        self.payload_left -= here;
-        at + here
     }
 }
 

@@ -8,28 +8,22 @@ use std::time::Instant;
 use ascar_nbd::{Command, Parsed, Request};
 
 use crate::clock;
-use crate::connection::{BUFFER_BYTES, Connection, End, LINGER};
+use crate::connection::{Connection, End, LINGER};
+use crate::incoming::Incoming;
 use crate::pending::{Pending, moved_bytes};
-use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES, Splicing};
+use crate::splicing::Splicing;
 use crate::stream::{Admission, Member, State};
 
 /// One direction of a connection.
 #[derive(Debug)]
 pub struct Requests<'a> {
     connection: &'a Connection,
-    buffer: Box<[u8]>,
-    /// What has come and was not passed on.
-    start: usize,
-    end: usize,
-    /// Data of the last request that is still to come.
-    payload_left: usize,
+    incoming: Incoming,
     /// Whether the first request has waited for its pace, and has its place.
     has_place: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
     splicing: Splicing,
-    /// Whether the last payload was long.
-    reads_short: bool,
 }
 
 /// Why no more can be passed on at once.
@@ -101,14 +95,10 @@ impl<'a> Requests<'a> {
     pub fn new(connection: &'a Connection) -> Self {
         Self {
             connection,
-            buffer: vec![0; BUFFER_BYTES].into(),
-            start: 0,
-            end: 0,
-            payload_left: 0,
+            incoming: Incoming::new(),
             has_place: false,
             gone_since: None,
             splicing: Splicing::default(),
-            reads_short: false,
         }
     }
 
@@ -118,16 +108,14 @@ impl<'a> Requests<'a> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         clock::be_precise();
-        while self.fill()? {
+        while self.incoming.fill(&self.connection.client)? {
             loop {
                 let (until, stop) = self.scan();
-                if until > self.start {
+                if until > self.incoming.start() {
                     self.pass_on(until)?;
                 }
                 match stop {
-                    Stop::Empty
-                        if self.start == self.end && self.payload_left >= LENGTH_BYTES_MIN =>
-                    {
+                    Stop::Empty if self.incoming.awaits_long_payload() => {
                         self.splice()?;
                         break;
                     }
@@ -145,10 +133,10 @@ impl<'a> Requests<'a> {
 
     /// Writes what may leave. A server may take its time, but not for a client that is gone.
     fn pass_on(&mut self, until: usize) -> Result<(), End> {
-        while self.start < until {
-            let whole = &self.buffer[self.start..until];
+        while self.incoming.start() < until {
+            let whole = self.incoming.until(until);
             let count = self.connection.server.write_some(whole)?;
-            self.start += count;
+            self.incoming.pass(count);
             self.look(count > 0)?;
         }
         Ok(())
@@ -157,40 +145,20 @@ impl<'a> Requests<'a> {
     /// Passes the rest of a long payload on.
     fn splice(&mut self) -> Result<(), End> {
         let Connection { server, client, .. } = self.connection;
-        let (mut splicing, left) = (std::mem::take(&mut self.splicing), self.payload_left);
+        let mut splicing = std::mem::take(&mut self.splicing);
+        let left = self.incoming.payload_left();
         let passed = splicing.pass(client, server, left, |_| (), || self.look(false));
         self.splicing = splicing;
         if passed? {
-            self.payload_left = 0;
-            self.reads_short = true;
+            self.incoming.on_spliced();
         }
         Ok(())
     }
 
-    /// Reads what has come; false at the end.
-    fn fill(&mut self) -> Result<bool, End> {
-        // A piece of a header is left over at most.
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        // Where payloads are long, what is read here is copied in vain: the next header is enough.
-        let room = if std::mem::take(&mut self.reads_short) {
-            self.end + SHORT_BYTES
-        } else {
-            self.buffer.len()
-        };
-        let count = self
-            .connection
-            .client
-            .read(&mut self.buffer[self.end..room])?;
-        self.end += count;
-        Ok(count > 0)
-    }
-
     /// Looks through what has come; up to where it may leave now, and why not further.
     fn scan(&mut self) -> (usize, Stop) {
-        let at = self.skip_payload(self.start);
-        if at == self.end {
+        let at = self.incoming.skip_payload(self.incoming.start());
+        if self.incoming.ends_at(at) {
             return (at, Stop::Empty);
         }
         let connection = self.connection;
@@ -208,7 +176,7 @@ impl<'a> Requests<'a> {
 
     fn scan_requests(&mut self, mut at: usize, shared: &mut Shared<'_>) -> (usize, Stop) {
         loop {
-            let request = match Request::parse(&self.buffer[at..self.end]) {
+            let request = match Request::parse(self.incoming.from(at)) {
                 Ok(Parsed::Found { value, .. }) => value,
                 Ok(Parsed::Needs { .. }) => return (at, Stop::Empty),
                 Err(malformed) => return (at, Stop::Broken(malformed.into())),
@@ -217,19 +185,13 @@ impl<'a> Requests<'a> {
             if let Some(stop) = shared.stops(&request, has_place) {
                 return (at, stop);
             }
-            self.payload_left = request.payload_bytes() as usize;
-            at = self.skip_payload(at + Request::BYTES);
-            if at == self.end {
+            self.incoming
+                .expect_payload(request.payload_bytes() as usize);
+            at = self.incoming.skip_payload(at + Request::BYTES);
+            if self.incoming.ends_at(at) {
                 return (at, Stop::Empty);
             }
         }
-    }
-
-    /// Behind the data of the last request, as far as it has come.
-    fn skip_payload(&mut self, at: usize) -> usize {
-        let here = self.payload_left.min(self.end - at);
-        self.payload_left -= here;
-        at + here
     }
 
     fn wait_for_room(&mut self, moves: u64) -> Result<(), End> {
@@ -274,7 +236,7 @@ impl<'a> Requests<'a> {
         if self.connection.is_closed() {
             return Err(End::Closed);
         }
-        if has_moved || !self.connection.client.has_hung_up() {
+        if has_moved || !self.connection.client.socket().has_hung_up() {
             self.gone_since = None;
             return Ok(());
         }

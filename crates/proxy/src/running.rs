@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ascar_plane::Endpoint;
-use ascar_service::ServiceManager;
+use ascar_service::{ServiceManager, listen_at};
 
 use crate::LOG;
-use crate::address::{Address, listen_at};
+use crate::address::Address;
 use crate::clock;
 use crate::config::{Config, Way};
 use crate::control::Control;
@@ -20,6 +20,7 @@ use crate::kept::{Keeping, Owner};
 use crate::listening::{Places, listen};
 use crate::plane::ProxyPlane;
 use crate::streams::Streams;
+use crate::terms::Terms;
 
 /// The length of a tick.
 const TICK: Duration = Duration::from_secs(1);
@@ -59,8 +60,8 @@ impl Proxy {
             sockets: Vec::new(),
         };
         let places = Arc::new(Places::default());
-        for way in config.ways()? {
-            proxy.open(way, &places)?;
+        for (way, terms) in config.terms()? {
+            proxy.open(&way, terms, &places)?;
         }
         // Whoever finds this one finds all of them.
         let path = &config.control;
@@ -71,14 +72,14 @@ impl Proxy {
         Ok(proxy)
     }
 
-    fn open(&mut self, way: Way, places: &Arc<Places>) -> Result<(), Fault> {
+    fn open(&mut self, way: &Way, terms: Terms, places: &Arc<Places>) -> Result<(), Fault> {
         let refused = |error| Fault(format!("route.listen = {}: {error}", way.listen));
         let listener = way.listen.listen(way.mode).map_err(refused)?;
         if let Address::Unix(path) = &way.listen {
             self.sockets.push(OwnSocket::at(path).map_err(refused)?);
         }
         let (streams, places) = (Arc::clone(&self.streams), Arc::clone(places));
-        listen(listener, way.server, streams, places).map_err(refused)
+        listen(listener, terms, streams, places).map_err(refused)
     }
 
     /// Works until it is told to end.

@@ -2,13 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, getsockopt, send, setsockopt, sockopt};
 
 /// The other end has ended its sending; the poll flag has no name in `nix`.
 const HUNG_UP: PollFlags = PollFlags::from_bits_retain(libc::POLLRDHUP);
@@ -75,15 +75,33 @@ impl Socket {
         }
     }
 
-    /// From now on, what is written waits for no longer than this before [`Socket::write_some`] says so.
+    /// From now on, what is written waits for no longer than this before [`Socket::write_some`] says so; None: for ever.
     ///
     /// # Errors
     /// When an option is refused.
-    pub fn limit_writes(&self, limit: Duration) -> io::Result<()> {
+    pub fn limit_writes(&self, limit: Option<Duration>) -> io::Result<()> {
         match self {
-            Self::Unix(stream) => stream.set_write_timeout(Some(limit)),
-            Self::Tcp(stream) => stream.set_write_timeout(Some(limit)),
+            Self::Unix(stream) => stream.set_write_timeout(limit),
+            Self::Tcp(stream) => stream.set_write_timeout(limit),
         }
+    }
+
+    /// From now on, reads wait for no longer than this, and then fail with [`io::ErrorKind::WouldBlock`].
+    ///
+    /// # Errors
+    /// When an option is refused.
+    pub fn limit_reads(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(Some(limit)),
+            Self::Tcp(stream) => stream.set_read_timeout(Some(limit)),
+        }
+    }
+
+    /// Sends a last word if that needs no waiting.
+    pub fn send_now(&self, bytes: &[u8]) {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        // Who is gone needs no word.
+        let _ = send(self.as_fd().as_raw_fd(), bytes, flags);
     }
 
     /// Writes some of it; 0 where nothing was taken within the limit.
@@ -141,17 +159,15 @@ pub enum Waited {
     Nothing,
 }
 
-/// Waits until `from` can be read, or `other` hangs up.
+/// Waits until `from` can be read, or `other` hangs up where there is one.
 ///
 /// # Errors
 /// When it cannot be waited.
-pub fn wait_for(from: &Socket, other: &Socket, limit: Duration) -> io::Result<Waited> {
+pub fn wait_for(from: &Socket, other: Option<&Socket>, limit: Duration) -> io::Result<Waited> {
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    let mut looked = vec![PollFd::new(from.as_fd(), PollFlags::POLLIN)];
+    looked.extend(other.map(|other| PollFd::new(other.as_fd(), HUNG_UP)));
     loop {
-        let mut looked = [
-            PollFd::new(from.as_fd(), PollFlags::POLLIN),
-            PollFd::new(other.as_fd(), HUNG_UP),
-        ];
         match poll(&mut looked, timeout) {
             Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),

@@ -7,7 +7,7 @@ use nix::fcntl::{OFlag, SpliceFFlags, splice};
 use nix::unistd::pipe2;
 
 use crate::connection::End;
-use crate::socket::Socket;
+use crate::side::Side;
 
 /// Payloads of which so much is still to come are spliced; for shorter ones two more system calls cost more than a copy.
 pub const LENGTH_BYTES_MIN: usize = 32 << 10;
@@ -26,20 +26,24 @@ pub struct Splicing {
 }
 
 impl Splicing {
-    /// Passes on so many bytes from one side to the other; false where no pipe is to be had, and nothing was passed.
+    /// Passes on so many bytes from one side to the other; false where one is inside TLS or no pipe is to be had, and
+    /// nothing was passed.
     /// `on_piece` is called with how many are still to come, before the other side has the last of those that have;
-    /// `on_wait` where it takes nothing for as long as its writes may wait.
+    /// `on_wait` where one says or the other takes nothing for as long as that may wait.
     ///
     /// # Errors
     /// When one side is gone before that.
     pub fn pass(
         &mut self,
-        from: &Socket,
-        to: &Socket,
+        from: &Side,
+        to: &Side,
         count: usize,
         mut on_piece: impl FnMut(usize),
         mut on_wait: impl FnMut() -> Result<(), End>,
     ) -> Result<bool, End> {
+        let (Some(from), Some(to)) = (from.clear(), to.clear()) else {
+            return Ok(false);
+        };
         if self.ends.is_none() {
             self.ends = pipe2(OFlag::O_CLOEXEC).ok();
         }

@@ -121,6 +121,14 @@ impl Streams {
         self.inner().gone.values().cloned().collect()
     }
 
+    /// Counts something of a server's connections.
+    pub fn count(&self, server: &str, add: impl FnOnce(&mut GoneStreams)) {
+        let mut inner = self.inner();
+        let gone = inner.gone.entry(server.to_owned()).or_default();
+        server.clone_into(&mut gone.server);
+        add(gone);
+    }
+
     /// Bytes that all streams have moved, also those that are gone.
     pub fn moved_bytes(&self) -> u64 {
         let inner = self.inner();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ascar_arguments::{Mistake, show};
 use ascar_plane::{GoneStreams, StreamIndicators};
+use ascar_service::connect_within;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,9 @@ use crate::fault::Fault;
 
 /// Between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the proxy may take to accept a connection.
+const REACH_LIMIT: Duration = Duration::from_secs(5);
 
 /// The answer of the proxy.
 #[derive(Debug, Deserialize)]
@@ -29,7 +33,7 @@ struct Observed {
 /// # Errors
 /// When it is not there, or its socket is another user's.
 pub fn reach(config: &Config) -> Result<UnixStream, Fault> {
-    UnixStream::connect(&config.control).map_err(|error| match error.kind() {
+    connect_within(&config.control, REACH_LIMIT).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             wrong(config, &format_args!("{error}; is the proxy running?"))
         }
@@ -105,6 +109,8 @@ fn indicators(config: &Config, observed: &Observed) -> Map<String, Value> {
             total(gone.written_bytes, &|it| it.written_bytes),
         );
         put("replies_total", total(gone.replies, &|it| it.replies));
+        put("refused_total", json!(gone.refused));
+        put("silent_total", json!(gone.silent));
         let mut put_mean = |name: &str, of: &dyn Fn(&StreamIndicators) -> Option<f64>| {
             let values: Vec<f64> = own.iter().filter_map(|it| of(it)).collect();
             if !values.is_empty() {
@@ -171,12 +177,19 @@ mod tests {
             read_bytes: 1_000,
             written_bytes: 5,
             replies: 9,
+            refused: 2,
+            silent: 1,
         };
         let found = shown(streams, vec![gone]);
         assert_eq!(found["0.read_bytes_total"], json!(9192));
         assert_eq!(found["0.written_bytes_total"], json!(5));
         assert_eq!(found["0.replies_total"], json!(11));
         assert_eq!(found["1.replies_total"], json!(0));
+        assert_eq!(
+            (&found["0.refused_total"], &found["0.silent_total"]),
+            (&json!(2), &json!(1))
+        );
+        assert_eq!(found["1.silent_total"], json!(0));
         let turned = StreamIndicators {
             has_turn: Some(true),
             ..stream(None, 1)

@@ -166,6 +166,24 @@ def test_one_that_refuses_leaves_all_as_they_were(server: MessageServer) -> None
     asyncio.run(run())
 
 
+def test_rules_that_are_deployed_again_in_vain_stay_in_force(server: MessageServer) -> None:
+    """They are taken back to what they were before this deployment, not to what was before them."""
+
+    async def run() -> None:
+        async with site(server, "a", "a") as at:
+            for rules in (ONE, TWO):
+                await at.manager.deploy(rules, "a", at.names)
+            at.planes["c1"].refuses = "no room for rules"
+            with pytest.raises(DeploymentFailed) as caught:
+                await at.manager.deploy(TWO, "a", at.names)
+            assert caught.value.message.endswith("; the rules from before are in force again")
+            assert set(at.in_force.values()) == {rules_id(TWO)}
+            assert at.planes["c0"].followed == [ONE, TWO, TWO, TWO]
+            assert at.planes["c1"].followed == [ONE, TWO]
+
+    asyncio.run(run())
+
+
 def test_one_that_is_missing_is_named_and_nothing_is_touched(server: MessageServer) -> None:
     async def run() -> None:
         patience = ManagerTimeouts(find_s=1.0, answer_s=1.0, find_most_s=2.0)
@@ -183,12 +201,14 @@ def test_one_that_is_missing_is_named_and_nothing_is_touched(server: MessageServ
     asyncio.run(run())
 
 
-def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> None:
+@pytest.mark.parametrize("before", [ONE, TWO], ids=["other rules", "the same rules"])
+def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer, before: RuleSet) -> None:
     """It takes the rules on trial and is gone: the others go back, and it is named."""
 
     async def run() -> None:
         async with site(server, "a", "a", patience=ManagerTimeouts(0.3, 10.0, 60.0, 60.0)) as at:
             await at.manager.deploy(ONE, "a", at.names)
+            await at.manager.deploy(before, "a", at.names)
             mortal = await Link.open(server.settings("controller"), name="mortal")
 
             async def here(_: Find) -> Here:
@@ -212,11 +232,13 @@ def test_one_that_dies_between_trial_and_end_of_it(server: MessageServer) -> Non
             await mortal.flush()
             async with mortal:
                 with pytest.raises(DeploymentFailed) as caught:
-                    await at.manager.deploy(TWO, "a", [*at.names, "mortal"])
+                    await at.manager.deploy(TWO, "a", [*at.names, "mortal"], kept_for_s=3600.0)
             assert [one.controller for one in caught.value.problems] == ["mortal"]
             assert [one.controller for one in caught.value.unrestored] == ["mortal"]
             assert "puts them back by itself" in caught.value.message
-            assert set(at.in_force.values()) == {rules_id(ONE)}
+            assert set(at.in_force.values()) == {rules_id(before)}
+            shown, _ = await at.manager.shown(at.names)
+            assert [(one.on_trial, one.left_s) for one in shown] == [(False, None)] * 2
 
     asyncio.run(run())
 

@@ -217,8 +217,7 @@ fn what_was_kept_before_is_not_put_back_after_its_limit() {
     endpoint.answer(&keep("a", Some(10.0)), at(0));
     endpoint.answer(&load("b", OTHER, 30.0), at(1));
     endpoint.answer(&keep("b", None), at(2));
-    let back = Asked::Back { rules: named("b") };
-    assert_eq!(in_force(endpoint.answer(&back, at(11))), None);
+    assert_eq!(in_force(endpoint.answer(&back("b"), at(11))), None);
     assert_eq!(endpoint.plane().followed, [Some(0), Some(7), None]);
 }
 
@@ -256,9 +255,6 @@ fn an_endpoint_goes_on_with_what_another_has_kept() {
 #[test]
 fn back_undoes_a_trial_or_what_was_kept_last() {
     let mut endpoint = endpoint();
-    let back = |id: &str| Asked::Back {
-        rules: id.to_owned(),
-    };
     endpoint.answer(&load("a", TEXT, 30.0), at(0));
     assert_eq!(in_force(endpoint.answer(&back("a"), at(1))), None);
     endpoint.answer(&load("a", TEXT, 30.0), at(2));
@@ -268,6 +264,90 @@ fn back_undoes_a_trial_or_what_was_kept_last() {
         Some(named("a"))
     );
     assert_eq!(in_force(endpoint.answer(&back("a"), at(5))), None);
+}
+
+fn back(id: &str) -> Asked {
+    Asked::Back {
+        rules: id.to_owned(),
+    }
+}
+
+/// Rules b are kept after rules a.
+fn with_two_kept() -> Endpoint<Noted> {
+    let mut endpoint = endpoint();
+    for (id, text) in [("a", TEXT), ("b", OTHER)] {
+        endpoint.answer(&load(id, text, 30.0), at(0));
+        endpoint.answer(&keep(id, Some(100.0)), at(1));
+    }
+    endpoint
+}
+
+#[test]
+fn rules_that_are_deployed_again_and_taken_back_are_as_they_were() {
+    let mut endpoint = with_two_kept();
+    endpoint.answer(&load("b", OTHER, 30.0), at(50));
+    endpoint.answer(&keep("b", Some(1_000.0)), at(51));
+    assert_eq!(endpoint.left(at(51)), Some(at(1_000)));
+    // The manager says it to all, and to all again: one of them did not keep them.
+    for _ in 0..2 {
+        let told = endpoint.answer(&back("b"), at(52));
+        assert_eq!(in_force(told), Some(named("b")));
+        assert_eq!(
+            endpoint.left(at(52)),
+            Some(at(49)),
+            "their time is that of before"
+        );
+    }
+    assert!(endpoint.expire(at(101)).unwrap().ends_with("none"));
+}
+
+#[test]
+fn rules_whose_second_trial_was_taken_back_stay_kept() {
+    let mut endpoint = with_two_kept();
+    endpoint.answer(&load("b", OTHER, 30.0), at(50));
+    for _ in 0..2 {
+        let told = endpoint.answer(&back("b"), at(52));
+        assert_eq!(in_force(told), Some(named("b")));
+    }
+    // So do they where it ended by itself.
+    endpoint.answer(&load("b", OTHER, 5.0), at(60));
+    assert!(endpoint.expire(at(65)).is_some());
+    assert_eq!(
+        in_force(endpoint.answer(&back("b"), at(66))),
+        Some(named("b"))
+    );
+}
+
+#[test]
+fn rules_whose_second_deployment_is_refused_stay_kept() {
+    let mut endpoint = with_two_kept();
+    refused(endpoint.answer(&load("b", OTHER, -1.0), at(50)));
+    assert_eq!(
+        in_force(endpoint.answer(&back("b"), at(51))),
+        Some(named("b"))
+    );
+}
+
+#[test]
+fn a_deployment_is_taken_back_once() {
+    let mut endpoint = with_two_kept();
+    assert_eq!(
+        in_force(endpoint.answer(&back("b"), at(2))),
+        Some(named("a"))
+    );
+    assert_eq!(
+        in_force(endpoint.answer(&back("a"), at(2))),
+        Some(named("a"))
+    );
+    assert_eq!(endpoint.plane().followed, [Some(0), Some(7), Some(0)]);
+}
+
+#[test]
+fn what_rules_from_before_a_restart_took_the_place_of_is_not_known() {
+    let kept = with_two_kept().kept().unwrap().clone();
+    let mut endpoint = endpoint();
+    endpoint.take_up(kept, at(10)).unwrap();
+    assert_eq!(in_force(endpoint.answer(&back("b"), at(11))), None);
 }
 
 #[test]

@@ -31,7 +31,7 @@ from ascar.sharp.deployment.messages import (
 from ascar.sharp.deployment.naming import rules_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
     from ascar.messaging import Link
     from ascar.rules import RuleSet
@@ -151,15 +151,17 @@ class Manager:
             DeploymentFailed: one is missing, refuses, or does not answer.
         """
         name = rules_id(rules)
-        names = await self.present(rules, workload, expected, least)
+        found = await self._present(rules, workload, expected, least)
+        names = tuple(sorted(found))
+        deployment = _Deployment(name, names, {one.controller for one in found.values() if one.rules == name})
         within_s = self._patience.trial_s if ends_after_s is None else ends_after_s
         load = LoadRules(rules=name, text=rules.bare().text(), within_s=within_s)
         try:
             keep = Keep(rules=name, within_s=kept_for_s) if ends_after_s is None else None
-            await self._all_or_none(names, name, load, keep)
+            await self._all_or_none(deployment, load, keep)
         except BaseException:
             # Interrupted: what can be said still is; those that cannot be reached put back by themselves.
-            await self._ask_all(names, "back", Back(rules=name), InForce)
+            await self._ask_all(deployment.begun, "back", Back(rules=name), InForce)
             raise
         return SharpDeployResult(
             rules=name,
@@ -283,32 +285,42 @@ class Manager:
         Raises:
             DeploymentFailed: one is missing; nothing was changed.
         """
+        return tuple(sorted(await self._present(rules, workload, expected, least)))
+
+    async def _present(
+        self, rules: RuleSet, workload: str | None, expected: Iterable[str], least: int
+    ) -> dict[str, Here]:
+        """The same by name, with what each has said."""
         wanted = set(expected)
-        found = await self.find(workload, max(least, len(wanted)))
-        names = {one.controller for one in found}
-        problems = [ControllerProblem(name, "does not answer") for name in sorted(wanted - names)]
-        if len(names) < max(least, 1):
+        found = {one.controller: one for one in await self.find(workload, max(least, len(wanted)))}
+        problems = [ControllerProblem(name, "does not answer") for name in sorted(wanted - found.keys())]
+        if len(found) < max(least, 1):
             of = "" if workload is None else f" of workload {workload}"
             problems.append(
-                ControllerProblem(f"controllers{of}", f"{len(names)} are there, not {max(least, 1)}")
+                ControllerProblem(f"controllers{of}", f"{len(found)} are there, not {max(least, 1)}")
             )
         if problems:
             raise DeploymentFailed(f"rules {rules_id(rules)}", problems, touched=False)
-        return tuple(sorted(names))
+        return found
 
-    async def _all_or_none(self, names: Sequence[str], name: str, load: LoadRules, keep: Keep | None) -> None:
-        for verb, message in (("load", load), *((("keep", keep),) if keep is not None else ())):
-            _, problems = await self._ask_all(names, verb, message, InForce)
+    async def _all_or_none(self, deployment: _Deployment, load: LoadRules, keep: Keep | None) -> None:
+        steps = (("load", load), *((("keep", keep),) if keep is not None else ()))
+        for verb, message in steps:
+            done, problems = await self._ask_all(deployment.names, verb, message, InForce)
+            deployment.untouched -= done.keys()
             if problems:
-                raise DeploymentFailed(f"rules {name}", problems, await self._put_back(names, name))
+                unrestored = await self._put_back(deployment.begun, deployment.rules, deployment.followed)
+                raise DeploymentFailed(f"rules {deployment.rules}", problems, unrestored)
 
-    async def _put_back(self, names: Sequence[str], name: str) -> list[ControllerProblem]:
-        """Ask for what was before; who did not say that it is so."""
+    async def _put_back(
+        self, names: Sequence[str], name: str, followed: Set[str] = frozenset()
+    ) -> list[ControllerProblem]:
+        """Ask for what was before; who did not say that it is so, but for those who had followed the same."""
         done, problems = await self._ask_all(names, "back", Back(rules=name), InForce)
         still = [
             ControllerProblem(one.controller, "still follows them")
             for one in done.values()
-            if one.rules == name
+            if one.rules == name and one.controller not in followed
         ]
         return problems + still
 
@@ -333,6 +345,28 @@ class Manager:
         return {
             name: said for name, said in found.items() if not isinstance(said, ControllerProblem)
         }, problems
+
+
+class _Deployment:
+    """Who is to follow rules, and has begun to.
+
+    Args:
+        rules: their id.
+        names: the controllers.
+        followed: those of them that follow the same rules already.
+    """
+
+    def __init__(self, rules: str, names: Sequence[str], followed: Set[str]) -> None:
+        self.rules = rules
+        self.names = names
+        self.followed = followed
+        self.untouched = set(followed)
+        """Those that follow them from before, and did not say that they begin anew: these go too far back."""
+
+    @property
+    def begun(self) -> list[str]:
+        """Who may be asked to go back to what was before this deployment."""
+        return [name for name in self.names if name not in self.untouched]
 
 
 def _listed(problems: Sequence[ControllerProblem]) -> str:

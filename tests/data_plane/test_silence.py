@@ -1,0 +1,138 @@
+"""A server that falls silent: it is given up when it owes answers for too long, and not otherwise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nbd_peers as nbd
+from data_plane_peers import disk_of, until
+from nbd_peers import RawClient, RawServer, Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from data_plane_peers import Proxy, Starter
+
+LIMIT = "answer_s = 1\n"
+
+
+def silent_total(proxy: Proxy) -> int:
+    """What `--watch` shows first."""
+    command = [*proxy.process.args, "--watch"]  # pyrefly: ignore
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as watching:
+        assert watching.stdout is not None
+        found = json.loads(watching.stdout.readline())
+        watching.kill()
+    return found["0.silent_total"]
+
+
+@pytest.mark.parametrize("said", ["nothing", "half a header", "half of its data", "half of long data"])
+def test_a_server_that_falls_silent_is_given_up(start: Starter, folder: Path, said: str):
+    length = (1 << 20) if "long" in said else 4096
+    gone = threading.Event()
+
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for asked in session.requests():
+            if asked.cookie < 2:
+                session.answer(asked)
+            elif asked.cookie == 3:
+                continue
+            elif said == "half a header":
+                session.socket.sendall(nbd.simple_reply(asked.cookie)[:9])
+            elif "data" in said:
+                session.socket.sendall(nbd.simple_reply(asked.cookie) + bytes(length // 2))
+        gone.set()
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            for cookie in range(2):
+                assert client.read(cookie, length) == bytes(length)
+            begun_s = time.monotonic()
+            client.send(nbd.request(nbd.READ, 2, 0, length) + nbd.request(nbd.FLUSH, 3))
+            client.drain()
+            assert 0.9 < time.monotonic() - begun_s < 10
+        assert gone.wait(20), "its side is closed as well"
+        until(proxy.log)
+        (line,) = proxy.log().splitlines()
+        assert line.endswith("the server has said nothing for 1 s, and owes 2 answers; it is closed")
+        assert silent_total(proxy) == 1
+        assert proxy.streams() == []
+
+
+def test_a_server_that_takes_nothing_is_given_up(start: Starter, folder: Path):
+    done = threading.Event()
+
+    def serve(session: Session) -> None:
+        session.negotiate()
+        done.wait(60)
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            with pytest.raises(OSError):
+                for cookie in range(100):
+                    client.send(nbd.request(nbd.WRITE, cookie, 0, 1 << 20) + bytes(1 << 20))
+            until(proxy.log)
+        done.set()
+        assert "the server has said nothing for 1 s" in proxy.log()
+
+
+def test_one_that_owes_nothing_or_says_a_little_is_not(start: Starter, folder: Path):
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for asked in session.requests():
+            session.socket.sendall(nbd.simple_reply(asked.cookie))
+            for _ in range(5):  # longer than the limit altogether
+                time.sleep(0.4)
+                session.socket.sendall(bytes(asked.length // 5))
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as idle, RawClient(disk_of(proxy)) as client:
+            idle.negotiate()
+            client.negotiate()
+            time.sleep(1.5)
+            assert client.read(1, 5 << 10) == bytes(5 << 10)
+            assert idle.read(2, 5 << 10) == bytes(5 << 10)
+        assert proxy.log() == ""
+
+
+def test_a_client_that_does_not_read_is_not_the_servers_silence(start: Starter, folder: Path):
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for asked in session.requests():
+            session.answer(asked)
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            length, count = 1 << 20, 8
+            client.send(b"".join(nbd.request(nbd.READ, at, 0, length) for at in range(count)))
+            time.sleep(2.5)
+            for at in range(count):
+                assert client.receive(16 + length) == nbd.simple_reply(at) + bytes(length)
+        assert proxy.log() == ""
+
+
+@pytest.mark.parametrize("value", ["0", "86401", "-1"])
+def test_a_limit_that_is_none_is_named(ascard: Path, folder: Path, value: str):
+    config = folder / "proxy.toml"
+    config.write_text(
+        f"control = 'c'\nanswer_s = {value}\n[[route]]\nlisten = 'unix:a'\nserver = 'unix:/b'\n"
+    )
+    done = subprocess.run(
+        [ascard, "proxy", "--config", config, "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"answer_s = {value}: allowed are 1 to 86400" in done.stderr
