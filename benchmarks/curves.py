@@ -42,7 +42,7 @@ PRESETS = {"streams": "read-ahead-cliff", "writers": "random-write"}
 GROUNDS = ("process", "namespace", "nbd", "nfs")
 SIMULATOR = "simulator"
 TURNS, SECONDS, RAMP_S = 3, 6, 2
-TOTAL_MIB = 768
+TOTAL_MIB = 384
 """Of all files of "streams": what an NFS server's memory does not hold, and a run does not read twice."""
 PORT = 10_809
 FIGURES = ("throughput_mb_per_s", "latency_ms_p99")
@@ -108,6 +108,7 @@ def _scenario(point: Point) -> Scenario:
     settings = [
         f"seed={SEED}", f"warmup_s={RAMP_S}", f"duration_s={SECONDS}", f"clients.count={clients}",
         f"workloads.threads.instances={depth}", f"control.window={WINDOW_ANY}", "control.tau_us=0",
+        "servers.count=1", "striping.count=1",
     ]  # fmt: skip
     if load == "streams":
         settings += [

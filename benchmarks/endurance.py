@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import signal
@@ -52,14 +53,6 @@ OFF_S, PAUSE_S = 3.0, 8.0
 GROWTH, SLACK_MIB = 1.25, 4.0
 FINISH_S = 300.0
 DISK = """
-name = "disk-with-a-cache"
-[[clients]]
-count = 1
-workload = "none"
-[[workloads]]
-name = "none"
-filesets = [{ name = "file", size_mib = 1 }]
-threads = [{ flowops = [{ op = "read" }] }]
 [[servers]]
 [servers.device]
 kind = "mechanical"
@@ -69,7 +62,7 @@ read_mb_per_s = 400
 write_mb_per_s = 400
 seek_track_ms = 0.1
 seek_full_ms = 1
-write_cache_kib = 8192
+write_cache_kib = 512
 """
 WRONGS = ("lost", "wrong", "twice", "unanswered")
 
@@ -81,11 +74,13 @@ class Course:
     Attributes:
         kills: how often each kind of part was killed.
         disturbed: the times of each kill, and when what was killed served again; seconds since 1970.
+        working: when streams began to work, and when they were told to finish.
         memory_mib: by program, the largest resident set of each look at all of its processes.
     """
 
     kills: Counter[str] = field(default_factory=Counter[str])
     disturbed: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    working: tuple[float, float] = (0.0, math.inf)
     memory_mib: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -115,6 +110,7 @@ def endured(streams: int, seconds: float, seed: int) -> dict[str, Any]:
         clients = [_client(stack, testbed, number) for number in range(streams)]
         begun_s = time.time()
         _kill_for(seconds, random.Random(seed), testbed, folder, course)
+        course.working = begun_s, time.time()
         for client, _ in clients:
             assert client.stdin is not None
             client.stdin.close()
@@ -123,7 +119,7 @@ def endured(streams: int, seconds: float, seed: int) -> dict[str, Any]:
             with suppress(subprocess.TimeoutExpired):
                 client.wait(max(0.1, end_s - time.monotonic()))
         said = [_lines(output) for _, output in clients]
-    return _judged(streams, begun_s, said, course)
+    return _judged(streams, said, course)
 
 
 def _wanted(folder: Path) -> dict[str, Any]:
@@ -234,7 +230,7 @@ def _lines(output: IO[bytes]) -> list[dict[str, Any]]:
     return found
 
 
-def _judged(streams: int, begun_s: float, said: list[list[dict[str, Any]]], course: Course) -> dict[str, Any]:
+def _judged(streams: int, said: list[list[dict[str, Any]]], course: Course) -> dict[str, Any]:
     """All that was promised, and what of it did not hold."""
     ends = [lines[-1] if lines and "counts" in lines[-1] else None for lines in said]
     counts: Counter[str] = sum((Counter(one["counts"]) for one in ends if one is not None), Counter())
@@ -246,7 +242,8 @@ def _judged(streams: int, begun_s: float, said: list[list[dict[str, Any]]], cour
     calm = [
         ms
         for second, ms in p99_ms.items()
-        if second > begun_s + 2 and not any(a - 1 <= second <= b + BACK_S for a, b in course.disturbed)
+        if course.working[0] + 2 < second < course.working[1] - 1
+        and not any(a - 1 <= second <= b + BACK_S for a, b in course.disturbed)
     ]
     usual_ms = statistics.median(calm) if calm else None
     back_s = _times_back(p99_ms, course, usual_ms)

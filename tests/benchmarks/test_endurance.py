@@ -42,7 +42,7 @@ def judged(endurance: Any, counts: dict[str, int], finished: bool = True) -> lis
         "counts": dict.fromkeys(("lost", "wrong", "twice", "unanswered"), 0) | counts,
         "finished": finished,
     }
-    return endurance._judged(1, 0.0, [[end]], endurance.Course())["broken"]
+    return endurance._judged(1, [[end]], endurance.Course())["broken"]
 
 
 def test_each_broken_promise_is_named(endurance: Any) -> None:
@@ -51,7 +51,7 @@ def test_each_broken_promise_is_named(endurance: Any) -> None:
     assert judged(endurance, {}, finished=False) == [
         "1 of 1 streams did not finish with all their blocks read"
     ]
-    assert endurance._judged(2, 0.0, [[], []], endurance.Course())["broken"][0].startswith("2 of 2 streams")
+    assert endurance._judged(2, [[], []], endurance.Course())["broken"][0].startswith("2 of 2 streams")
 
 
 def test_memory_that_grows_and_latency_that_stays_are_named(endurance: Any) -> None:
@@ -63,7 +63,7 @@ def test_memory_that_grows_and_latency_that_stays_are_named(endurance: Any) -> N
         for second in range(1, 70)
     ]
     end = {"counts": {}, "finished": True}
-    found = endurance._judged(1, 0.0, [[*lines, end]], course)
+    found = endurance._judged(1, [[*lines, end]], course)
     assert found["broken"] == [
         "p99 was not back within 5 s after 1 of 2 kills",
         "memory of proxy: 4.1 MiB at first, 31.0 MiB at the end",

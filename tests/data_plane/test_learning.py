@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ascar.history import History
+from ascar.library import Library
 from ascar.rule_learning.task import LearnTask, learn_rules
 from ascar.rules import Action, RuleSet
 from ascar.sharp import objective_of
@@ -22,19 +24,18 @@ from data_plane_peers import disk_of, needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from data_plane_peers import Proxy, Starter
     from modelled_disk import ModelledDisk
 
 WIDE = RuleSet.uniform(Action(0, 3200, 0))
-TICKS_S = 20.0
+TICKS_S, TRIAL_S = 60.0, 120.0
 
 
 @pytest.fixture
 def busy(disk: Callable[..., ModelledDisk], start: Starter) -> Iterator[Proxy]:
     """A proxy whose clients write at random, more than the disk's queue has slots for."""
-    served = disk("random-write", "--size", "8GiB")
+    served = disk(Path("random-write"), "--size", "8GiB")
     proxy = start.proxy(served.socket)
     clients = [
         start.started(
@@ -106,26 +107,33 @@ def test_a_learner_that_is_killed_takes_no_rules_away(busy: Proxy) -> None:
             assert learner.poll() is None and time.monotonic() < end_s
             time.sleep(0.1)
         learner.kill()
-    # The trial ends by the proxy's own clock; whoever wants it sooner says so.
-    done = ascar(busy, "deploy", "wide.txt", "--floor", "0%")
-    assert done.returncode == 0, done.stderr
+    shown = _shown(busy)
+    assert shown["on_trial"] and shown["rules"] != rules_id(WIDE)
+    # The trial ends by the proxy's own clock; whoever wants it sooner takes all rules off.
+    assert 0 < busy.ask({"message": "rules.show/1"})["left_s"] <= TRIAL_S
+    assert ascar(busy, "down").returncode == 0
+    assert _shown(busy)["rules"] is None
+    deployed(busy)
     assert (_shown(busy)["rules"], _shown(busy)["on_trial"]) == (rules_id(WIDE), False)
 
 
 def test_a_proxy_without_rules_has_nothing_to_learn(
     start: Starter, disk: Callable[..., ModelledDisk]
 ) -> None:
-    proxy = start.proxy(disk("random-write", "--size", "1GiB").socket)
+    proxy = start.proxy(disk(Path("random-write"), "--size", "1GiB").socket)
     done = ascar(proxy, "learn", "--budget", "20 s")
     assert done.returncode == 2
     assert "rules: no rules are in force; deploy some with `ascar sharp deploy` first" in done.stderr
 
 
 def test_a_proxy_that_records_nothing_is_not_watched(
-    start: Starter, disk: Callable[..., ModelledDisk]
+    start: Starter, disk: Callable[..., ModelledDisk], tmp_path: Path
 ) -> None:
-    proxy = start.proxy(disk("random-write", "--size", "1GiB").socket)
-    done = ascar(proxy, "watch", "--budget", "20 s")
+    proxy = start.proxy(disk(Path("random-write"), "--size", "1GiB").socket)
+    library = tmp_path / "library.jsonl"
+    with Library.writing(library):
+        pass
+    done = ascar(proxy, "watch", "--budget", "20 s", "--library", str(library))
     assert done.returncode != 0
     (line,) = [one for one in done.stderr.splitlines() if one.startswith("error: ")]
     assert "client1" in line and "records nothing" in line

@@ -8,12 +8,12 @@ from itertools import combinations
 import pytest
 
 from ascar.errors import ScenarioError, StudyError, WorkError
-from ascar.sharp.trials.block_clients import BlockClient, Reach, block_clients
+from ascar.sharp.trials.block_clients import BlockClient, DiskReach, block_clients
 from ascar.sharp.trials.block_report import METRICS, ClientReport, run_metrics
 from ascar.simulation import preset, with_settings
 
 GIB = 1 << 30
-EXPORT = Reach("export", "nbd+unix:///disk?socket=/run/disk.sock")
+EXPORT = DiskReach("export", "nbd+unix:///disk?socket=/run/disk.sock")
 
 
 def clients_of(name: str, *settings: str, disks: tuple[int, ...] = (16 * GIB,)) -> tuple[BlockClient, ...]:
@@ -83,13 +83,13 @@ def test_each_way_to_a_disk_has_its_words() -> None:
     (writer,) = clients_of("random-write", "clients.count=1")
     (reader,) = clients_of("read-ahead-cliff", "clients.count=1")
     assert "--ioengine=nbd" in writer.words(EXPORT, (1, 2), 0, "log")
-    at_device = writer.words(Reach("device", "/dev/nbd15"), (1, 2), 0, "log")
+    at_device = writer.words(DiskReach("device", "/dev/nbd15"), (1, 2), 0, "log")
     assert {"--ioengine=libaio", "--direct=1", "--filename=/dev/nbd15"} <= set(at_device)
-    in_folder = reader.words(Reach("folder", "/mnt/disk"), (1, 2), 0, "log")
+    in_folder = reader.words(DiskReach("folder", "/mnt/disk"), (1, 2), 0, "log")
     assert "--ioengine=psync" in in_folder
     assert len({one for one in in_folder if one.startswith("--filename=/mnt/disk/part-")}) == 12
     assert {one for one in in_folder if one.startswith("--offset=")} == {"--offset=0"}
-    assert "--create_only=1" in reader.preparation(Reach("folder", "/mnt/disk"))
+    assert "--create_only=1" in reader.preparation(DiskReach("folder", "/mnt/disk"))
 
 
 def said(mb_per_s: float, bins: dict[str, int], error: int = 0) -> str:

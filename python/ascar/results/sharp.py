@@ -365,8 +365,8 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     bounds: tuple[BoundStanding, ...] = ()
 
 
-class GroundFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """A contender on one ground: in simulation, or on the testbed.
+class ContenderFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a contender did in simulation, or on the testbed.
 
     Attributes:
         mean: the mean score.
@@ -376,7 +376,7 @@ class GroundFigures(msgspec.Struct, frozen=True, kw_only=True):
         latency_ms_p99: the mean over runs of the 99th percentile of a request's latency.
         gain_relative: the gain of the rules over this contender, above zero if the rules are better; null for
             the rules themselves, and if some scores are not above zero.
-        gain_low: the lower end of its interval; those of both gains on this ground hold together at 95%.
+        gain_low: the lower end of its interval; those of both gains there hold together at 95%.
         gain_high: the upper end of that interval.
         difference: the same as a difference in the objective's unit.
         difference_low: the lower end of its interval.
@@ -396,7 +396,7 @@ class GroundFigures(msgspec.Struct, frozen=True, kw_only=True):
     difference_high: float | None
 
 
-class GroundContender(msgspec.Struct, frozen=True, kw_only=True):
+class TestbedContender(msgspec.Struct, frozen=True, kw_only=True):
     """One of those that took turns on a testbed.
 
     Attributes:
@@ -408,8 +408,8 @@ class GroundContender(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Literal["rules", "default", "best static"]
     setting: str
-    simulated: GroundFigures
-    real: GroundFigures | None
+    simulated: ContenderFigures
+    real: ContenderFigures | None
 
 
 class FailedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -443,7 +443,7 @@ class TestbedProof(msgspec.Struct, frozen=True, kw_only=True):
     runs: Count
     chosen_in_runs: Count
     turns: Count
-    contenders: tuple[GroundContender, ...]
+    contenders: tuple[TestbedContender, ...]
     failures: tuple[FailedRun, ...]
     differences: tuple[str, ...]
 

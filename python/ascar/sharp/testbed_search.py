@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from ascar.errors import InputError
 from ascar.pilot.rivals import against_each
 from ascar.pilot.turns import PAIRS_MIN, PairTest, compare_in_turns
-from ascar.results.sharp import FailedRun, GroundContender, GroundFigures, TestbedProof
+from ascar.results.sharp import ContenderFigures, FailedRun, TestbedContender, TestbedProof
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.effects import figure_changes, group_changes, standings
 from ascar.sharp.metric_bounds import excess_of
@@ -335,7 +335,7 @@ def _contenders(
     system: RealTestbed,
     settings: Mapping[Contender, RuleSet | None],
     turns: Sequence[Mapping[Contender, RuleRun | None]],
-) -> tuple[GroundContender, ...]:
+) -> tuple[TestbedContender, ...]:
     whole = [one for one in turns if None not in one.values()]
     real = _figures(task, {name: [run for one in whole if (run := one[name])] for name in settings})
     bench = SimulatedBench(system.scenario, task.objective, task.threads)
@@ -345,25 +345,27 @@ def _contenders(
         task, {name: runs[at * _PREDICTED :][:_PREDICTED] for at, name in enumerate(settings)}
     )
     return tuple(
-        GroundContender(
+        TestbedContender(
             name=name, setting=setting_words(rules), simulated=simulated[name], real=real.get(name)
         )
         for name, rules in settings.items()
     )
 
 
-def _figures(task: Task, runs: Mapping[Contender, Sequence[RuleRun]]) -> dict[Contender, GroundFigures]:
-    """What contenders did on one ground; nothing where there are too few runs."""
+def _figures(task: Task, runs: Mapping[Contender, Sequence[RuleRun]]) -> dict[Contender, ContenderFigures]:
+    """What contenders did in simulation or on the testbed; nothing where there are too few runs."""
     if min(map(len, runs.values())) < PAIRS_MIN:
         return {}
-    scores = {name: [task.objective.score(one.metrics) for one in own] for name, own in runs.items()}
+    scores: dict[str, list[float]] = {
+        name: [task.objective.score(one.metrics) for one in own] for name, own in runs.items()
+    }
     entries = against_each(scores, task.objective.direction, _CONFIDENCE)
     return {name: _figure(entry, runs[name]) for name, entry in zip(runs, entries, strict=True)}
 
 
-def _figure(entry: ContestEntry, runs: Sequence[RuleRun]) -> GroundFigures:
+def _figure(entry: ContestEntry, runs: Sequence[RuleRun]) -> ContenderFigures:
     told = [one.metrics["latency_ms_p99"] for one in runs if "latency_ms_p99" in one.metrics]
-    return GroundFigures(
+    return ContenderFigures(
         mean=entry.mean,
         mean_low=entry.ci_low,
         mean_high=entry.ci_high,
@@ -396,7 +398,7 @@ def differences(system: RealTestbed, tried: Iterable[RuleSet | None]) -> tuple[s
     if any(one.active_files for one in tried if one is not None):
         said.append("active_files: files of a client take turns in simulation; here clients do")
     if scenario.server_count != len(wanted.disk):
-        said.append(f"servers: {scenario.server_count} in simulation; here {len(wanted.disk)} disks")
+        said.append(f"servers: {scenario.server_count} in simulation; disks here: {len(wanted.disk)}")
     links = "unix sockets of this machine" if kinds == {"process"} else "the links of the testbed file"
     said.append(f"network: links and a switch of the scenario in simulation; here {links}")
     return tuple(said)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ascar.loops.rules import Made
-    from ascar.results.sharp import GroundFigures, RuleVerification, SharpSearchResult, TestbedProof
+    from ascar.results.sharp import ContenderFigures, RuleVerification, SharpSearchResult, TestbedProof
     from ascar.rules import Interval, Rule, StateIndicator
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
@@ -89,7 +89,7 @@ def _print_verdict(console: Console, shown: RuleVerification) -> None:
 
 
 def _print_proof(console: Console, result: SharpSearchResult, proof: TestbedProof) -> None:
-    """What a search came to on a testbed: both grounds side by side, and how they differ."""
+    """What a search came to on a testbed: simulated and real figures side by side, and how they differ."""
 
     def say(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False)
@@ -99,7 +99,7 @@ def _print_proof(console: Console, result: SharpSearchResult, proof: TestbedProo
         f"{duration(result.elapsed_s)}, of which {proof.chosen_in_runs} chose and "
         f"{count(proof.turns, 'turn')} of three compared; {_STOPPED[result.stopped]}"
     )
-    console.print(grounds_table(proof))
+    console.print(contenders_side_by_side(proof))
     for failed in proof.failures:
         say(f"run {failed.number} failed ({failed.setting}): {failed.reason}")
     _print_verdict(console, result.verification)
@@ -109,22 +109,22 @@ def _print_proof(console: Console, result: SharpSearchResult, proof: TestbedProo
         say(f"  {line}")
 
 
-def grounds_table(proof: TestbedProof) -> Table:
-    """A row a contender and ground: its mean with a 95% interval, and what the rules gain over it."""
+def contenders_side_by_side(proof: TestbedProof) -> Table:
+    """Two rows a contender, simulated and real: mean with interval, and what the rules gain over it."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("", "setting", "ground", "mean (95% interval)", "runs", "p99 ms", "rules gain over it"):
+    for heading in ("", "setting", "", "mean (95% interval)", "runs", "p99 ms", "rules gain over it"):
         table.add_column(heading, justify="right" if heading in ("runs", "p99 ms") else "left")
     for one in proof.contenders:
-        for ground, figures in (("simulated", one.simulated), ("real", one.real)):
-            shown = _ground_cells(figures)
-            is_first = ground == "simulated"
-            table.add_row(one.name if is_first else "", one.setting if is_first else "", ground, *shown)
+        for where, figures in (("simulated", one.simulated), ("real", one.real)):
+            shown = _figure_cells(figures)
+            is_first = where == "simulated"
+            table.add_row(one.name if is_first else "", one.setting if is_first else "", where, *shown)
     return table
 
 
-def _ground_cells(figures: GroundFigures | None) -> tuple[str, str, str, str]:
+def _figure_cells(figures: ContenderFigures | None) -> tuple[str, str, str, str]:
     if figures is None:
         return ("not measured", "0", "", "")
     gain = ""

@@ -134,7 +134,7 @@ def search(
     plan = plan_from(schedule, rules, patience, active_files, along)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
-    beyond_testbeds = {
+    beyond_testbeds: dict[str, object] = {
         "--also": also,
         "--set": settings,
         "--client-group": client_group,

@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class DiskReach:
     """How a client reaches a disk.
 
     Attributes:
@@ -69,7 +69,7 @@ class BlockJob:
     part: Part
     direct: bool
 
-    def words(self, name: str, reach: Reach) -> list[str]:
+    def words(self, name: str, reach: DiskReach) -> list[str]:
         """Options of fio."""
         mixed = [f"--rwmixwrite={self.write_percent}"] if self.pattern in ("rw", "randrw") else []
         offset, place = self.part.offset, [f"--filename={reach.where}"]
@@ -107,7 +107,7 @@ class BlockClient:
         """What people call it."""
         return f"client {self.number + 1}"
 
-    def words(self, reach: Reach, times_s: tuple[float, float], seed: int, log: str) -> list[str]:
+    def words(self, reach: DiskReach, times_s: tuple[float, float], seed: int, log: str) -> list[str]:
         """The command that does it, and reports as JSON.
 
         Args:
@@ -122,11 +122,11 @@ class BlockClient:
         words += [f"--runtime={round(1000 * run_s)}ms"]
         return [*words, *self._jobs(reach)]
 
-    def preparation(self, reach: Reach) -> list[str]:
+    def preparation(self, reach: DiskReach) -> list[str]:
         """The command that makes the files which it works on, and has them written."""
         return ["fio", "--thread=1", "--create_only=1", "--create_fsync=1", *self._jobs(reach)]
 
-    def _jobs(self, reach: Reach) -> list[str]:
+    def _jobs(self, reach: DiskReach) -> list[str]:
         return [word for at, job in enumerate(self.jobs) for word in job.words(f"job{at}", reach)]
 
 
@@ -183,6 +183,20 @@ def _check(scenario: Scenario) -> None:
                     f"clients[{at}].{key} = {value!r}: must be left out on a testbed, whose clients "
                     "all begin at once and are all controlled"
                 )
+    for at, load in enumerate(scenario.workloads):
+        for position, threads in enumerate(load.threads):
+            for number, step in enumerate(threads.flowops):
+                if step.op not in ("read", "write"):
+                    raise ScenarioError(
+                        f"workloads[{at}].threads[{position}].flowops[{number}].op = {step.op!r}: must be "
+                        "'read' or 'write' on a testbed"
+                    )
+        for number, files in enumerate(load.filesets):
+            if files.size_mib < 1:
+                raise ScenarioError(
+                    f"workloads[{at}].filesets[{number}].size_mib = {files.size_mib:g}: must be at least 1 "
+                    "on a testbed"
+                )
 
 
 def _files(load: Workload, whole: Part) -> Mapping[str, tuple[Part, ...]]:
@@ -212,11 +226,6 @@ def _jobs(
             f"{key}.rate_per_s = {threads.rate_per_s:g}: must be left out on a testbed, whose clients ask "
             "again when they were answered"
         )
-    for at, step in enumerate(threads.flowops):
-        if step.op not in ("read", "write"):
-            raise ScenarioError(
-                f"{key}.flowops[{at}].op = {step.op!r}: must be 'read' or 'write' on a testbed"
-            )
     first = threads.flowops[0]
     for at, step in enumerate(threads.flowops):
         for name in ("fileset", "iosize_kib", "random", "directio", "file_per_thread"):

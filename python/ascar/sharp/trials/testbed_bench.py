@@ -26,7 +26,7 @@ from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.trials.bench import SHARES, RuleRun, merged
-from ascar.sharp.trials.block_clients import Reach, block_clients
+from ascar.sharp.trials.block_clients import DiskReach, block_clients
 from ascar.sharp.trials.block_report import METRICS, ClientReport, run_metrics
 from ascar.simulation import open_scenario, with_control
 from ascar.testbed.folder import TestbedFolder, testbeds_folder
@@ -121,7 +121,7 @@ class _Place:
 
     node: str
     disk: int
-    reach: Reach | None
+    reach: DiskReach | None
 
 
 def _places(wanted: TestbedFile) -> tuple[_Place, ...]:
@@ -140,13 +140,13 @@ def _places(wanted: TestbedFile) -> tuple[_Place, ...]:
     ]
     ports = {(disk.node, wanted.port_of(disk)): at for at, disk in enumerate(wanted.disk)}
     attached = [
-        _Place(node.name, ports[one.server, one.port], Reach("device", one.device))
+        _Place(node.name, ports[one.server, one.port], DiskReach("device", one.device))
         for node in wanted.node
         for one in node.attach
         if (one.server, one.port) in ports
     ]
     mounted = [
-        _Place(node.name, numbers[one.export], Reach("folder", one.place or f"/mnt/{one.export}"))
+        _Place(node.name, numbers[one.export], DiskReach("folder", one.place or f"/mnt/{one.export}"))
         for node in wanted.node
         for one in node.mounts
         if one.export in numbers
@@ -310,7 +310,7 @@ class TestbedBench:
         if reach is None:
             disk = testbed.disks()[client.disk]
             (proxy,) = (one for one in testbed.proxies() if one.node == place.node)
-            reach = Reach("export", f"nbd+unix:///{disk.exports[0]}?socket={proxy.sockets[disk.name]}")
+            reach = DiskReach("export", f"nbd+unix:///{disk.exports[0]}?socket={proxy.sockets[disk.name]}")
         log = str(testbed.folder_of(place.node) / f"client-{client.number + 1}")
         times_s = (self._scenario.warmup_s, self._scenario.duration_s)
         words = client.words(reach, times_s, _PLACES_APART * (repeat + 1), log)
