@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.history import History
-from ascar.library import Library
+from ascar.library import GainEntry, Library
 from ascar.rule_learning.task import LearnTask, learn_rules
 from ascar.rules import Action, RuleSet
 from ascar.sharp import objective_of
 from ascar.sharp.deployment import Roster, rules_id
 from ascar.sharp.live_comparison import Lengths, in_turns
+from ascar.sharp.matching import observed
+from ascar.simulation import preset
 from data_plane_peers import disk_of, needed
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from data_plane_peers import Proxy, Starter
     from modelled_disk import ModelledDisk
 
+OBJECTIVE = objective_of("throughput")
 WIDE = RuleSet.uniform(Action(0, 3200, 0))
 TICKS_S, TRIAL_S = 60.0, 120.0
 
@@ -76,7 +79,7 @@ def test_numbers_are_learned_while_clients_work(
     monkeypatch.setitem(in_turns.__kwdefaults__, "lengths", Lengths(1.0, 2.0))
     deployed(busy)
     task = LearnTask(
-        objective_of("throughput"),
+        OBJECTIVE,
         TICKS_S,
         connection=busy.folder / "connection.toml",
         workload="blocks",
@@ -131,8 +134,13 @@ def test_a_proxy_that_records_nothing_is_not_watched(
 ) -> None:
     proxy = start.proxy(disk(Path("random-write"), "--size", "1GiB").socket)
     library = tmp_path / "library.jsonl"
-    with Library.writing(library):
-        pass
+    features = observed(preset("random-write"))
+    with Library.writing(library) as kept:
+        for at in range(12):
+            kept.add_workload(f"load{at}", {key: value * (1 + at) for key, value in features.items()})
+        rules = kept.add_rules(WIDE, "load0", OBJECTIVE.text).id
+        for name in kept.workloads:
+            kept.add_gain(GainEntry(rules, name, OBJECTIVE.text, 0.1))
     done = ascar(proxy, "watch", "--budget", "20 s", "--library", str(library))
     assert done.returncode != 0
     (line,) = [one for one in done.stderr.splitlines() if one.startswith("error: ")]
