@@ -25,6 +25,7 @@ from ascar.testbed import inside
 from ascar.testbed.file import is_testbed_file as is_bed_file
 from ascar.testbed.file import testbed_of as bed_of
 from ascar.testbed.folder import TestbedFolder as Folder
+from ascar.testbed.folder import TestbedRunner as Runner
 from ascar.testbed.folder import testbeds_folder as beds_folder
 from ascar.testbed.running import RunningTestbed
 
@@ -141,9 +142,13 @@ def test_a_proxy_that_was_started_anew_fails_the_run(
 
 
 def test_one_that_is_up_already_is_left_alone(bed: TestbedFile) -> None:
-    with Folder(beds_folder() / "bed"):
+    bench = Bench(bed, scenario_on(bed), THROUGHPUT)
+    with Folder(beds_folder() / "bed") as place:
         with pytest.raises(Refused, match="'bed': is up already"):
-            next(Bench(bed, scenario_on(bed), THROUGHPUT).run([RuleTrial(None)]))
+            next(bench.run([RuleTrial(None)]))
+        place.announce(Runner(os.getpid(), "bed", "bed.toml", 0.0))
+        with pytest.raises(Refused, match=f"'bed': is up already, process {os.getpid()}"):
+            Bench(bed, scenario_on(bed), THROUGHPUT)
         assert (beds_folder() / "bed").exists()
 
 
@@ -160,7 +165,10 @@ def test_a_full_disk_fails_the_run(bed: TestbedFile, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-def test_a_search_that_is_killed_leaves_nothing_and_goes_on(bed: TestbedFile, folder: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_a_search_that_is_ended_leaves_nothing_and_goes_on(
+    bed: TestbedFile, folder: Path, by: signal.Signals
+) -> None:
     del bed
     (folder / "bed.toml").write_text(
         'version = 1\n[testbed]\nname = "bed"\n[[node]]\nname = "server"\n[[node]]\nname = "client1"\n'
@@ -178,8 +186,8 @@ def test_a_search_that_is_killed_leaves_nothing_and_goes_on(bed: TestbedFile, fo
     while not (journal.exists() and journal.read_bytes().count(b"\n") > 2):
         assert process.poll() is None and time.monotonic() < end_s
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(by)
+    assert process.wait(LIMIT_S) == (-by if by == signal.SIGKILL else 130)
     while left_of(folder):
         assert time.monotonic() < end_s
         time.sleep(0.05)

@@ -194,6 +194,7 @@ class TestbedBench:
         ScenarioError: clients do what cannot be done on block devices.
         StudyError: a disk has no size, or one that is too small.
         EnvironmentLacks: fio is not there.
+        Refused: the testbed is up already.
     """
 
     def __init__(
@@ -220,6 +221,7 @@ class TestbedBench:
             scenario, lambda number: self._place_of(number).disk, _sizes(wanted.disk)
         )
         check_fio()
+        self._folder.check_down()
         self._was_up = False
 
     @property
@@ -255,9 +257,13 @@ class TestbedBench:
                 found = RuleRun({}, (), None, failed=why or "failed without a word")
             yield found
 
+    @property
+    def _folder(self) -> TestbedFolder:
+        """Of one run."""
+        return TestbedFolder(testbeds_folder() / self._wanted.name)
+
     def _one(self, trial: RuleTrial) -> RuleRun:
-        folder = TestbedFolder(testbeds_folder() / self._wanted.name)
-        with folder as place, RunningTestbed(self._wanted, place, self._tell) as testbed:
+        with self._folder as place, RunningTestbed(self._wanted, place, self._tell) as testbed:
             self._was_up = True
             rules = None if trial.rules is None else trial.rules.bare()
             named = None if rules is None else rules_id(rules)
