@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 WINDOW_ANY: Final = 256
 """The window of a proxy without one, as scenarios have it: the largest."""
 _LOOK_S = 0.1
-_OVERRUN_S = 30.0
+_OVERRUN_S, _SLOW_BYTES_PER_S = 30.0, 4 << 20
 _CALL_S = 60.0
 _LOG_S = 20.0
 _FILL_S = 300.0
@@ -297,13 +297,15 @@ class TestbedBench:
             pool = stack.enter_context(ThreadPoolExecutor(len(self.clients)))
             running = [self._start(stack, testbed, client, repeat) for client in self.clients]
             ended = [pool.submit(one.process.communicate) for one in running]
-            end_s = time.monotonic() + self.run_s + _OVERRUN_S
+            in_flight = sum(job.depth * job.request_bytes for one in self.clients for job in one.jobs)
+            overrun_s = _OVERRUN_S + in_flight / _SLOW_BYTES_PER_S  # clients wait for their last answers
+            end_s = time.monotonic() + self.run_s + overrun_s
             while not all(one.done() for one in ended):
                 _check_on(testbed)
                 if time.monotonic() > end_s:
                     late = next(one for one, done in zip(running, ended, strict=True) if not done.done())
                     raise WorkError(
-                        f"{late.client.name}: does not end within {_OVERRUN_S:g} s after its time was over"
+                        f"{late.client.name}: does not end within {overrun_s:.0f} s after its time was over"
                     )
                 time.sleep(_LOOK_S)
             _check_on(testbed)
