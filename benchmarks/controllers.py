@@ -3,10 +3,10 @@
     python -m benchmarks.controllers --on simulator,testbed --budget 20min
 
 Clients write at random to one disk, each in a part of its own. In the simulator that is a scenario; on the
-testbed (`ascar.testbed`) the same disk is `ascard disk`, each client is fio's NBD engine, and one `ascard
-proxy` holds their streams to a window, or to the rules that `ascar sharp deploy` has put in force. Rules are
-searched in the simulator alone. On the testbed all take turns, in an order that is drawn, until each had
-`TURNS` runs.
+testbed the same disk is `ascard disk`, each client is fio's NBD engine, and one `ascard proxy` holds their
+streams to a window or to rules, which the messages of the rule manager have put in force. Rules are
+searched in the simulator alone. Both are an `ascar.sharp.Bench`. On the testbed all take turns, in an order
+that is drawn, until each had `TURNS` runs.
 
 The table: throughput with its 95% interval, its gain over no control, the 99th percentile of a request's
 latency, and Jain's index of the clients. Requests of a closed loop are no arrivals: who waits asks for
@@ -15,34 +15,38 @@ nothing meanwhile.
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ascar.sharp import objective_of
-from ascar.simulation import parse_scenario, run_many, seeded, with_rule_text, with_settings
+from ascar.rules import RuleSet
+from ascar.sharp import RuleTrial, SimulatedBench, objective_of
+from ascar.sharp.trials.testbed_bench import TestbedBench, fixed
+from ascar.simulation import parse_scenario, seeded
 from ascar.testbed.file import testbed_of
-from ascar.testbed.folder import TestbedFolder
-from ascar.testbed.running import RunningTestbed
 
 from . import sharp_rows as rows
 from .harness import Benchmark, Piece, build, crate_sources, mean, number, percent, ratio, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
+
+    from ascar.sharp import Bench
+    from ascar.simulation import Scenario
 
 CLIENTS, DEPTH, PART_MIB = 4, 32, 1536
 SECONDS, RAMP_S = 8, 2
-TURNS, SEEDS = 5, 5
+TURNS = 5
 WINDOWS = (1, 2, 3, 4, 8, 16)
 NONE, RULES = "no control", "rules"
 CONTROLS = (NONE, *(f"window {window}" for window in WINDOWS), RULES)
+THROUGHPUT = objective_of("throughput")
+TOTAL = "throughput_mb_per_s"
+FIGURES = (TOTAL, "latency_ms_p99", "jain_index")
 SCENARIO = f"""
 name = "writers-of-one-disk"
 warmup_s = {RAMP_S}
@@ -62,91 +66,54 @@ threads = [{{ instances = {DEPTH}, flowops = [{{ op = "write", random = true, di
 """
 
 
-class Ground(Protocol):
-    """Where controllers are compared."""
-
-    turns: int
-    """The number of runs of each control."""
-
-    def run(self, control: str, rules: str, turn: int) -> dict[str, Any]:
-        """One run: MB/s of each client, and the 99th percentile of the latency in ms."""
-        ...
+@contextmanager
+def _simulator() -> Generator[Bench]:
+    yield SimulatedBench(seeded(_scenario(), 1)[0], THROUGHPUT, 1)
 
 
-class Simulated:
-    """The simulator; a turn is a seed."""
-
-    turns = SEEDS
-
-    def run(self, control: str, rules: str, turn: int) -> dict[str, Any]:
-        """Run the scenario on a seed that no search had."""
-        scenario = seeded(parse_scenario(f"seed = {rows.FRESH + turn}\n{SCENARIO}"), 1)[0]
-        if control == RULES:
-            scenario = with_rule_text(scenario, rules)
-        elif control != NONE:
-            scenario = with_settings(scenario, [f"control.window={control.removeprefix('window ')}"])
-        (outcome,) = run_many([scenario])
-        clients = [sum(series) / len(series) for series in outcome.clients_mb_per_s]
-        return {"clients": clients, "p99_ms": outcome.latency.latency_ms_p99}
-
-
-class Testbed:
-    """A testbed of one disk, and one node whose clients of fio reach it through a proxy."""
-
-    turns = TURNS
-
-    def run(self, control: str, rules: str, turn: int) -> dict[str, Any]:
-        """Start all of it, run the load, end all of it."""
-        del turn
-        with tempfile.TemporaryDirectory(prefix="ascar-") as name:
-            folder = Path(name)
-            (folder / "disk.toml").write_text(SCENARIO, "utf-8")
-            wanted = testbed_of(self._wanted(control), folder)
-            with TestbedFolder(folder / "up") as place, RunningTestbed(wanted, place) as testbed:
-                if control == RULES:
-                    self._deploy(folder, rules, testbed.proxies()[0].connection)
-                node = testbed.machine("clients")
-                clients = [node.open(self._load(at), sys.stderr.buffer) for at in range(CLIENTS)]
-                said = [client.communicate()[0].decode() for client in clients]
-        if any(client.returncode for client in clients):
-            raise RuntimeError("fio failed")
-        reports = [json.loads(one[one.index("{") :])["jobs"][0]["write"] for one in said]
-        return {
-            "clients": [one["bw_bytes"] / 1e6 for one in reports],
-            "p99_ms": max(one["clat_ns"]["percentile"]["99.000000"] for one in reports) / 1e6,
-        }
-
-    def _wanted(self, control: str) -> dict[str, Any]:
-        size = f"{CLIENTS * PART_MIB}MiB"
-        window = {"window": int(control.removeprefix("window "))} if control.startswith("window") else {}
-        return {
+@contextmanager
+def _testbed() -> Generator[Bench]:
+    """One disk, and one node whose clients reach it through a proxy."""
+    with tempfile.TemporaryDirectory(prefix="ascar-") as name:
+        (Path(name) / "disk.toml").write_text(SCENARIO, "utf-8")
+        table = {
             "testbed": {"name": "writers"},
             "node": [{"name": "server"}, {"name": "clients"}],
-            "disk": [{"name": "disk", "node": "server", "scenario": "disk.toml", "size": size}],
-            "proxy": [{"node": "clients", "disks": ["disk"], "workload": "writers", **window}],
+            "disk": [
+                {
+                    "name": "disk",
+                    "node": "server",
+                    "scenario": "disk.toml",
+                    "size": f"{CLIENTS * PART_MIB}MiB",
+                }
+            ],
+            "proxy": [{"node": "clients", "disks": ["disk"], "workload": "writers"}],
         }
-
-    def _deploy(self, folder: Path, rules: str, connection: str) -> None:
-        (folder / "rules.txt").write_text(rules)
-        words = ("deploy", "rules.txt", "--floor", "0%", "--quiet", "--connection", connection)
-        own = {**os.environ, "ASCAR_RUNTIME_DIR": str(folder / "run")}
-        done = subprocess.run(
-            [sys.executable, "-m", "ascar", "sharp", *words],
-            cwd=folder, env=own, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip())
-
-    def _load(self, client: int) -> list[str]:
-        return [
-            "fio", "--name=load", "--ioengine=nbd", "--uri=nbd+unix:///disk?socket=disk.sock",
-            "--rw=randwrite", "--bs=1M", f"--iodepth={DEPTH}", f"--offset={client * PART_MIB}M",
-            f"--size={PART_MIB}M", "--time_based", f"--runtime={SECONDS}", f"--ramp_time={RAMP_S}",
-            "--randrepeat=0", "--norandommap", "--output-format=json",
-        ]  # fmt: skip
+        yield TestbedBench(testbed_of(table, Path(name)), _scenario(), THROUGHPUT)
 
 
-GROUNDS: dict[str, Callable[[], Ground]] = {"simulator": Simulated, "testbed": Testbed}
+GROUNDS: dict[str, Callable[[], AbstractContextManager[Bench]]] = {
+    "simulator": _simulator,
+    "testbed": _testbed,
+}
+
+
+def _scenario() -> Scenario:
+    return parse_scenario(f"seed = {rows.FRESH}\n{SCENARIO}")
+
+
+def _run(ground: str, control: str, rules: str, turn: int) -> dict[str, Any]:
+    """One run; a turn is a seed, which no search had."""
+    wanted = None
+    if control == RULES:
+        wanted = RuleSet.parse(rules)
+    elif control != NONE:
+        wanted = fixed(int(control.removeprefix("window ")))
+    with GROUNDS[ground]() as bench:
+        (found,) = bench.run([RuleTrial(wanted, turn)])
+    if found.failed:
+        raise RuntimeError(found.failed)
+    return {name: found.metrics[name] for name in FIGURES}
 
 
 def main() -> None:
@@ -163,9 +130,9 @@ def main() -> None:
         return
     rules = searched["rules"]["rules"]
     found = benchmark.run(
-        Piece(_key(name, control, turn), partial(GROUNDS[name]().run, control, rules, turn))
+        Piece(_key(name, control, turn), partial(_run, name, control, rules, turn))
         for name in chosen
-        for turn in range(GROUNDS[name]().turns)
+        for turn in range(TURNS)
         for control in random.Random(turn).sample(CONTROLS, len(CONTROLS))
     )
     print(f"rules of {searched['rules']['runs']} simulated runs:\n{rules}")
@@ -179,40 +146,32 @@ def _key(ground: str, control: str, turn: int) -> str:
 
 def _searched() -> dict[str, Any]:
     """Rules for the scenario, found in simulation."""
-    rules, runs, stopped = rows.bound([parse_scenario(SCENARIO)], objective_of("throughput"), 600)
+    rules, runs, stopped = rows.bound([parse_scenario(SCENARIO)], THROUGHPUT, 600)
     return {"rules": rules, "runs": runs, "stopped": stopped}
 
 
 def _print(ground: str, found: dict[str, dict[str, Any]]) -> None:
     runs = {
-        control: [
-            found[key]
-            for turn in range(GROUNDS[ground]().turns)
-            if (key := _key(ground, control, turn)) in found
-        ]
+        control: [found[key] for turn in range(TURNS) if (key := _key(ground, control, turn)) in found]
         for control in CONTROLS
     }
     print(f"\n{ground}: {CLIENTS} clients, {DEPTH} requests of 1 MiB each, {SECONDS} s\n")
     heads = ["control", "MB/s", "over no control", "p99, ms (closed loop)", "Jain's index"]
-    usual = [sum(one["clients"]) for one in runs[NONE]]
+    usual = [one[TOTAL] for one in runs[NONE]]
     table(
         heads,
         [
             [
                 control,
-                number(mean([sum(one["clients"]) for one in several])),
-                percent(ratio([sum(one["clients"]) for one in several], usual)) if control != NONE else "",
-                number(mean([one["p99_ms"] for one in several])),
-                number(mean([_jain(one["clients"]) for one in several])),
+                number(mean([one[TOTAL] for one in several])),
+                percent(ratio([one[TOTAL] for one in several], usual)) if control != NONE else "",
+                number(mean([one["latency_ms_p99"] for one in several])),
+                number(mean([one["jain_index"] for one in several])),
             ]
             for control, several in runs.items()
             if several
         ],
     )
-
-
-def _jain(values: Sequence[float]) -> float:
-    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
 
 
 if __name__ == "__main__":

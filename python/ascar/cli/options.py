@@ -262,6 +262,10 @@ _GROUP_RULES = _option(
 GroupRules = Annotated[list[str] | None, _GROUP_RULES]
 _PAIRS = _option("--pairs", None, "N", "Compare by at most this many pairs of runs.", min=1, max=1_000)
 Pairs = Annotated[int, _PAIRS]
+_REAL_RUNS = _option(
+    "--real-runs", None, "N", "Make at most this many runs on a testbed, from 6 to 40; default: 40."
+)
+RealRunsOrNone = Annotated[int | None, _REAL_RUNS]
 _PATIENCE = _option("--patience", None, "N", "End after this many epochs without gain; 0: never.", min=0)
 Patience = Annotated[int | None, _PATIENCE]
 _SEED = _option("--seed", None, "N", "Seed the random numbers; equal seeds give equal numbers.", min=0)
@@ -923,11 +927,12 @@ RuleFile = Annotated[
 ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file (.toml), or the name of a preset.")
 ]
-ScenarioOrLive = Annotated[
+ScenarioOrTestbedOrLive = Annotated[
     str | None,
     typer.Argument(
         metavar="[SCENARIO]",
-        help="A scenario file (.toml), or the name of a preset; without one: the live controllers.",
+        help="A scenario file (.toml) or the name of a preset; or a testbed file (.toml); without one: the "
+        "live controllers.",
     ),
 ]
 LibraryWorkload = Annotated[

@@ -10,7 +10,7 @@ from ascar.results.library import LibraryChoice
 from ascar.results.measurement import Count
 from ascar.results.verdict import VerdictKind
 
-SearchEnd = Literal["evaluations", "time", "no-gain", "rules"]
+SearchEnd = Literal["evaluations", "time", "no-gain", "rules", "failures"]
 """Why a search ended."""
 
 
@@ -365,6 +365,89 @@ class RuleVerification(msgspec.Struct, frozen=True, kw_only=True):
     bounds: tuple[BoundStanding, ...] = ()
 
 
+class ContenderFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a contender did in simulation, or on the testbed.
+
+    Attributes:
+        mean: the mean score.
+        mean_low: the lower end of its 95% interval; null with too few runs.
+        mean_high: the upper end of that interval.
+        runs: the number of runs; those on the testbed are of turns in which no run failed.
+        latency_ms_p99: the mean over runs of the 99th percentile of a request's latency.
+        gain_relative: the gain of the rules over this contender, above zero if the rules are better; null for
+            the rules themselves, and if some scores are not above zero.
+        gain_low: the lower end of its interval; those of both gains there hold together at 95%.
+        gain_high: the upper end of that interval.
+        difference: the same as a difference in the objective's unit.
+        difference_low: the lower end of its interval.
+        difference_high: the upper end of that interval.
+    """
+
+    mean: float
+    mean_low: float | None
+    mean_high: float | None
+    runs: Count
+    latency_ms_p99: float | None
+    gain_relative: float | None
+    gain_low: float | None
+    gain_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+
+
+class TestbedContender(msgspec.Struct, frozen=True, kw_only=True):
+    """One of those that took turns on a testbed.
+
+    Attributes:
+        name: "rules", "default" (no rules), or "best static" (a window and gap that stay).
+        setting: which rules, or which window and gap.
+        simulated: what the simulation says of it, on seeds that no search has seen.
+        real: what it did on the testbed; null if there were fewer than two turns in which no run failed.
+    """
+
+    name: Literal["rules", "default", "best static"]
+    setting: str
+    simulated: ContenderFigures
+    real: ContenderFigures | None
+
+
+class FailedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run on a testbed that failed.
+
+    Attributes:
+        number: the number of the run, from 1.
+        setting: the rules, or the window and gap, that it was made with.
+        reason: the reason in one line.
+    """
+
+    number: Count
+    setting: str
+    reason: str
+
+
+class TestbedProof(msgspec.Struct, frozen=True, kw_only=True):
+    """What candidates of the simulation did on a testbed.
+
+    Attributes:
+        nodes: the kinds of its nodes.
+        runs: the number of runs on the testbed.
+        chosen_in_runs: those of them that chose the rules and the static setting, and no more.
+        turns: the number of turns, each of one run of every contender in an order that is drawn.
+        contenders: those that took turns, the rules first.
+        failures: the runs that failed.
+        differences: how the simulation and the testbed differ, in words.
+    """
+
+    nodes: tuple[str, ...]
+    runs: Count
+    chosen_in_runs: Count
+    turns: Count
+    contenders: tuple[TestbedContender, ...]
+    failures: tuple[FailedRun, ...]
+    differences: tuple[str, ...]
+
+
 class SharpSearchResult(
     msgspec.Struct,
     frozen=True,
@@ -391,6 +474,7 @@ class SharpSearchResult(
         verification: the comparison of the best rules with the system as it is, in turns, on fresh seeds.
         out: the file of the best rules.
         followers: the streams that the rules are for: "data", "metadata", or "client group N", from 1.
+        testbed: what the candidates did on a testbed; null if the search had none.
     """
 
     scenario: str
@@ -409,6 +493,7 @@ class SharpSearchResult(
     verification: RuleVerification
     out: str
     followers: str = "data"
+    testbed: TestbedProof | None = None
 
 
 class ControllerRules(msgspec.Struct, frozen=True, kw_only=True):

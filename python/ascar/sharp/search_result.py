@@ -10,6 +10,7 @@ from ascar.pilot.turns import estimates_of
 from ascar.results.encode import extended
 from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
 from ascar.sharp.rule_results import rule_set_result
+from ascar.sharp.task import RealTestbed
 from ascar.simulation import Scenario
 from ascar.simulation.controlled import followers_in_words
 from ascar.simulation.spread import estimate
@@ -17,6 +18,7 @@ from ascar.space import Space
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
+    from ascar.results.sharp import TestbedProof
     from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
     from ascar.sharp.trials.judge import Judge, Judged
@@ -27,23 +29,32 @@ TOO_FEW = "too few runs to judge one rule set"
 
 def begun_search(task: Task) -> tuple[BegunRun, dict[str, Any]]:
     """What the history notes when a search begins: the run, and what its result is valid for."""
-    simulated = isinstance(task.system, Scenario)
+    system, simulated = task.system, isinstance(task.system, Scenario)
     begun = BegunRun(
         kind=RunKind.SEARCH,
         name=task.out.name,
         digest=hashlib.sha256(str(task.out.absolute()).encode()).hexdigest(),
         objective=task.objective.text,
-        seed=task.system.seed if isinstance(task.system, Scenario) else 0,
+        seed=system.seed if isinstance(system, Scenario) else 0,
         text="",
-        space=Space(name=task.system.name),
+        space=Space(name=system.name),
     )
+    if isinstance(system, RealTestbed):
+        found = {"target": "testbed", "testbed": system.name, "scenario": system.scenario.name}
+        return begun, {**found, **describe_machine()}
     target = "simulated cluster" if simulated else "controllers"
-    valid_for: dict[str, Any] = {"target": target, "scenario" if simulated else "workload": task.system.name}
+    valid_for: dict[str, Any] = {"target": target, "scenario" if simulated else "workload": system.name}
     return begun, valid_for if simulated else {**valid_for, **describe_machine()}
 
 
 def search_result(
-    task: Task, judge: Judge, found: Found, verdict: RuleVerdict | None, first_evaluations: int
+    task: Task,
+    judge: Judge,
+    found: Found,
+    verdict: RuleVerdict | None,
+    first_evaluations: int,
+    *,
+    proof: TestbedProof | None = None,
 ) -> SharpSearchResult:
     """The result of a search.
 
@@ -53,11 +64,13 @@ def search_result(
         found: the best rule set, and why the search ended.
         verdict: the last comparison; None: nothing was found to compare.
         first_evaluations: runs in the simulation in which the search began.
+        proof: what candidates did on a testbed; None: there was none.
     """
+    first_in = task.system.scenario if isinstance(task.system, RealTestbed) else task.first_in
     return SharpSearchResult(
         scenario=task.system.name,
         also=len(task.also),
-        first_in=None if task.first_in is None else task.first_in.name,
+        first_in=None if first_in is None else first_in.name,
         first_evaluations=first_evaluations,
         objective=judge.objective.text,
         schedule=task.plan.schedule,
@@ -71,6 +84,7 @@ def search_result(
         verification=_verification(verdict),
         out=str(task.out),
         followers=followers_in_words(task.followers),
+        testbed=proof,
     )
 
 

@@ -11,6 +11,7 @@ from ascar.sharp.trials.bench import SimulatedBench
 from ascar.sharp.trials.judge import SearchLimits
 from ascar.sharp.trials.live_bench import LiveBench
 from ascar.sharp.trials.run_journal import About, Journal
+from ascar.sharp.trials.testbed_bench import TestbedBench
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ascar.sharp.trials.run_journal import Begin
     from ascar.simulation import Scenario
     from ascar.simulation.controlled import Followers
+    from ascar.testbed.file import TestbedFile
 
 _FIRST_SHARE = 1 / 3
 _SEARCH_SHARE = 0.9  # of the budget; the rest is for the last comparison
@@ -57,6 +59,26 @@ class Live:
         trial_s = trial_length_s(self.settle_s, self.run_s)
         with ManagedSystem.connected(self.workload, self.connection, trial_s=trial_s) as system:
             yield LiveBench(system, objective, self.settle_s, self.run_s, bounds=bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class RealTestbed:
+    """A testbed as a system that rules are made for, with what its clients do.
+
+    Attributes:
+        wanted: the testbed.
+        scenario: the scenario of its disks, in which candidates are found first.
+        runs: the largest number of runs on the testbed.
+    """
+
+    wanted: TestbedFile
+    scenario: Scenario
+    runs: int
+
+    @property
+    def name(self) -> str:
+        """The name of the testbed."""
+        return self.wanted.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +128,7 @@ class Task:
         followers: the streams that rules are made for.
     """
 
-    system: Scenario | Live
+    system: Scenario | Live | RealTestbed
     also: tuple[Scenario, ...]
     first_in: Scenario | None
     objective: Objective
@@ -124,12 +146,15 @@ class Task:
         """The system under its signature workload.
 
         Raises:
-            InputError: the objective or a bound names what no run tells.
+            InputError: the objective or a bound names what no run tells, or a testbed cannot do what its
+                scenario has clients do.
             MessagingError: no controllers are there.
         """
         if isinstance(self.system, Live):
             with self.system.bench(self.objective, self.bounds) as live:
                 yield live
+        elif isinstance(self.system, RealTestbed):
+            yield TestbedBench(self.system.wanted, self.system.scenario, self.objective, bounds=self.bounds)
         else:
             yield SimulatedBench(
                 self.system,

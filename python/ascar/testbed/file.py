@@ -203,6 +203,16 @@ def read_testbed(path: Path) -> TestbedFile:
     return testbed_of(file.toml(), path.absolute().parent)
 
 
+def is_testbed_file(path: Path) -> bool:
+    """Whether a file (.toml) has the table of a testbed; what cannot be read has not."""
+    if path.suffix != ".toml":
+        return False
+    try:
+        return "testbed" in SmallFile(path, "testbed file", _FILE_BYTES_MAX, error=StudyError).toml()
+    except StudyError:
+        return False
+
+
 def testbed_of(table: dict[str, Any], folder: Path) -> TestbedFile:
     """The testbed of a file's table.
 

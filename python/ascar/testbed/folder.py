@@ -78,12 +78,7 @@ class TestbedFolder:
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._lock = self._locked()
         except BlockingIOError:
-            running = self.running()
-            who = f", process {running.pid}" if running else ""
-            raise Refused(
-                f"testbed {self.path.name!r}: is up already{who}; "
-                f"`ascar testbed down {self.path.name}` ends it"
-            ) from None
+            raise self._up_already(self.running()) from None
         except OSError as error:
             raise EnvironmentLacks(
                 f"folder {str(self.path)!r}: {error.strerror}; set ASCAR_RUNTIME_DIR to another one"
@@ -100,6 +95,22 @@ class TestbedFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def check_down(self) -> None:
+        """See that it is not up.
+
+        Raises:
+            Refused: it is.
+        """
+        running = self.running()
+        if running is not None:
+            raise self._up_already(running)
+
+    def _up_already(self, running: TestbedRunner | None) -> Refused:
+        who = f", process {running.pid}" if running else ""
+        return Refused(
+            f"testbed {self.path.name!r}: is up already{who}; `ascar testbed down {self.path.name}` ends it"
+        )
 
     def announce(self, running: TestbedRunner) -> None:
         """Say who runs it: it is up, or goes up, from now on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ascar.cli.sharp.effects import effects_table, standing_lines
-from ascar.render import VERDICTS, count, duration, number, p_value, percentage
+from ascar.render import VERDICTS, count, duration, estimate, number, p_value, percentage
 from ascar.rules import INDICATOR_LIST, INDICATORS_OF_THESIS, INFINITY
 from ascar.sharp.search_result import TOO_FEW
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.table import Table
 
     from ascar.loops.rules import Made
-    from ascar.results.sharp import SharpSearchResult
+    from ascar.results.sharp import ContenderFigures, RuleVerification, SharpSearchResult, TestbedProof
     from ascar.rules import Interval, Rule, StateIndicator
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task
@@ -26,6 +27,7 @@ _STOPPED = {
     "time": "the time was spent",
     "no-gain": "epochs brought nothing more",
     "rules": "no more rules are allowed",
+    "failures": "three runs in a row failed",
 }
 _RULES_SHOWN = 64
 
@@ -37,6 +39,9 @@ def print_found(console: Console, task: Task, made: Made) -> None:
     judge, found = made.judge, made.found
     if found.best is not None:
         console.print(rules_table(found.best.observed))
+    if made.result.testbed is not None:
+        _print_proof(console, made.result, made.result.testbed)
+        return
     first = made.result.first_evaluations
     before = f"{first} runs in simulation first; " if first else ""
     console.print(
@@ -60,20 +65,78 @@ def print_search(console: Console, result: SharpSearchResult) -> None:
         soft_wrap=True,
         markup=False,
     )
+    if result.testbed is not None:
+        _print_proof(console, result, result.testbed)
+    else:
+        _print_verdict(console, shown)
+        _print_effects(console, result)
+    console.print(f"rules: {result.out}", soft_wrap=True, markup=False)
+
+
+def _print_verdict(console: Console, shown: RuleVerification) -> None:
     if shown.difference is None:
         console.print(f"not verified: {shown.note}", soft_wrap=True, markup=False)
-    else:
-        head = VERDICTS[shown.kind]
-        limits = f"{number(shown.difference_low)} to {number(shown.difference_high)}"
-        console.print(
-            f"{head}: {number(shown.best_mean)} against {number(shown.default_mean)}, "
-            f"{number(shown.difference)} ({limits}); "
-            f"{p_value(shown.p_value)}, {count(shown.pairs, 'pair')}; {shown.note}",
-            soft_wrap=True,
-            markup=False,
-        )
+        return
+    head = VERDICTS[shown.kind]
+    limits = f"{number(shown.difference_low)} to {number(shown.difference_high)}"
+    console.print(
+        f"{head}: {number(shown.best_mean)} against {number(shown.default_mean)}, "
+        f"{number(shown.difference)} ({limits}); "
+        f"{p_value(shown.p_value)}, {count(shown.pairs, 'pair')}; {shown.note}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _print_proof(console: Console, result: SharpSearchResult, proof: TestbedProof) -> None:
+    """What a search came to on a testbed: simulated and real figures side by side, and how they differ."""
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    say(
+        f"{result.first_evaluations} runs in simulation first; {count(proof.runs, 'run')} on the testbed in "
+        f"{duration(result.elapsed_s)}, of which {proof.chosen_in_runs} chose and "
+        f"{count(proof.turns, 'turn')} of three compared; {_STOPPED[result.stopped]}"
+    )
+    console.print(contenders_side_by_side(proof))
+    for failed in proof.failures:
+        say(f"run {failed.number} failed ({failed.setting}): {failed.reason}")
+    _print_verdict(console, result.verification)
     _print_effects(console, result)
-    console.print(f"rules: {result.out}", soft_wrap=True, markup=False)
+    say("simulation and testbed differ:")
+    for line in proof.differences:
+        say(f"  {line}")
+
+
+def contenders_side_by_side(proof: TestbedProof) -> Table:
+    """Two rows a contender, simulated and real: mean with interval, and what the rules gain over it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "setting", "", "mean (95% interval)", "runs", "p99 ms", "rules gain over it"):
+        table.add_column(heading, justify="right" if heading in ("runs", "p99 ms") else "left")
+    for one in proof.contenders:
+        for where, figures in (("simulated", one.simulated), ("real", one.real)):
+            shown = _figure_cells(figures)
+            is_first = where == "simulated"
+            table.add_row(one.name if is_first else "", one.setting if is_first else "", where, *shown)
+    return table
+
+
+def _figure_cells(figures: ContenderFigures | None) -> tuple[str, str, str, str]:
+    if figures is None:
+        return ("not measured", "0", "", "")
+    gain = ""
+    if figures.gain_relative is not None:
+        gain = estimate(figures.gain_relative, figures.gain_low, figures.gain_high)
+    elif figures.difference is not None:
+        gain = estimate(figures.difference, figures.difference_low, figures.difference_high, "{:+.4g}".format)
+    mean = number(figures.mean)
+    if figures.mean_low is not None and figures.mean_high is not None:
+        mean = f"{mean} ({number(figures.mean_low)} to {number(figures.mean_high)})"
+    p99 = "" if figures.latency_ms_p99 is None else number(figures.latency_ms_p99)
+    return (mean, str(figures.runs), p99, gain)
 
 
 def _print_effects(console: Console, result: SharpSearchResult) -> None:

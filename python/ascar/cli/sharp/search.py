@@ -25,9 +25,10 @@ from ascar.cli.options import (
     Pairs,
     Patience,
     Quiet,
+    RealRunsOrNone,
     Resume,
     RulesOrNone,
-    ScenarioOrLive,
+    ScenarioOrTestbedOrLive,
     ScenarioSettings,
     Schedule,
     SeedOrNone,
@@ -53,14 +54,15 @@ EXAMPLES = examples(
     "ascar sharp search mdtest --metadata --out metadata.txt",
     "ascar sharp search mixed.toml --along pt_ratio,write_share,request_kib --out kinds.txt",
     "ascar sharp search measured.toml --first-in model.toml --evaluations 100 --out rules.txt",
+    "ascar sharp search testbed.toml --budget '1 h' --out rules.txt     simulated first, then on the testbed",
     "ascar sharp search --workload writers --first-in model.toml --budget '2 h' --out rules.txt",
 )
-_LIVE_RUN = "20 s"
+_LIVE_RUN, _SETTLE, _PAIRS = "20 s", "4 s", 20
 
 
 def search(
     out: Out,
-    scenario: ScenarioOrLive = None,
+    scenario: ScenarioOrTestbedOrLive = None,
     objective: ObjectiveText = "throughput",
     constraint: ConstraintTexts = None,
     budget: BudgetOrNone = None,
@@ -77,8 +79,9 @@ def search(
     first_in: FirstIn = None,
     workload: WorkloadOrNone = None,
     connection: Connection = None,
-    settle: Settle = "4 s",
-    pairs: Pairs = 20,
+    settle: Settle = _SETTLE,
+    pairs: Pairs = _PAIRS,
+    real_runs: RealRunsOrNone = None,
     resume: Resume = False,
     force: Force = False,
     seconds: DurationOrNone = None,
@@ -100,6 +103,11 @@ def search(
     interval of the system at work (20 s, or --duration); what was in force before is so again at the end:
     `ascar sharp deploy` puts what was found in force.
 
+    With a testbed file (as `ascar testbed up` takes it) the search is made in the scenario of its disks. Then
+    the testbed itself is started for each of --real-runs: some choose among the candidates and static
+    windows, in the others the best of both and the default take turns. A run that fails is named, and the
+    next goes on; all of the testbed is gone at the end.
+
     Exit status 3 when there was no last comparison, because too few runs were made or they had no score.
     """
     from ascar.threads import compute_on_one_thread
@@ -111,11 +119,11 @@ def search(
     from ascar.cli.sharp.found import print_found
     from ascar.cli.sharp.progress import showing
     from ascar.cli.sharp.search_plan import ends_of, plan_from
-    from ascar.cli.sharp.system import followers_of, group_rules_of, scenario_or_live
+    from ascar.cli.sharp.system import followers_of, found_testbed, group_rules_of, scenario_or_live
     from ascar.cli.statuses import decided
     from ascar.errors import InputError
     from ascar.history import History
-    from ascar.loops.rules import make_rules
+    from ascar.loops.rules import make_rules, make_rules_on_testbed
     from ascar.pilot.turns import PairTest
     from ascar.sharp import objective_of
     from ascar.sharp.metric_bounds import bounds_of
@@ -126,27 +134,45 @@ def search(
     plan = plan_from(schedule, rules, patience, active_files, along)
     if first_in is not None and plan.schedule != "sharp":
         raise InputError(f"--first-in with --schedule = {plan.schedule!r}: only 'sharp' has two phases")
-    simulated = scenario_or_live(
-        scenario,
-        simulated={
-            "--also": also,
-            "--set": settings,
-            "--threads": threads,
-            "--active-files": active_files,
-            "--client-group": client_group,
-            "--metadata": metadata or None,
-            "--group-rules": group_rules,
-        },
-        live={"--workload": workload, "--connection": connection},
-        seconds=seconds,
-        seed=seed,
-        settings=settings,
+    beyond_testbeds: dict[str, object] = {
+        "--also": also,
+        "--set": settings,
+        "--client-group": client_group,
+        "--metadata": metadata or None,
+        "--group-rules": group_rules,
+        "--first-in": first_in,
+        "--workload": workload,
+        "--connection": connection,
+        "--schedule": None if plan.schedule == "sharp" else plan.schedule,
+        "--settle": None if settle == _SETTLE else settle,
+        "--pairs": None if pairs == _PAIRS else pairs,
+    }
+    testbed = found_testbed(scenario, others=beyond_testbeds, real_runs=real_runs, seconds=seconds, seed=seed)
+    simulated = (
+        scenario_or_live(
+            scenario,
+            simulated={
+                "--also": also,
+                "--set": settings,
+                "--threads": threads,
+                "--active-files": active_files,
+                "--client-group": client_group,
+                "--metadata": metadata or None,
+                "--group-rules": group_rules,
+            },
+            live={"--workload": workload, "--connection": connection},
+            seconds=seconds,
+            seed=seed,
+            settings=settings,
+        )
+        if testbed is None
+        else testbed.scenario
     )
     followers = followers_of(client_group, metadata=metadata, active_files=active_files, start=plan.start)
     ruled = group_rules_of(group_rules or (), client_group, metadata=metadata)
     if simulated is not None:
         simulated = ruled(simulated)
-    system = simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
+    system = testbed or simulated or _live(workload, connection, (settle, seconds or _LIVE_RUN))
     task = Task(
         system=system,
         also=tuple(
@@ -168,7 +194,10 @@ def search(
     check_new(task.out, force=task.begin != "new")
     try:
         with showing(quiet=quiet) as listener:
-            made = make_rules(task, History, listener)
+            if testbed is None:
+                made = make_rules(task, History, listener)
+            else:
+                made = make_rules_on_testbed(task, testbed, History, listener)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted; the runs that have ended are kept in {task.journal_path().name}; "

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ascar.rules import RuleSet
+    from ascar.sharp.task import RealTestbed
     from ascar.simulation import Scenario
     from ascar.simulation.controlled import Followers
 
@@ -45,6 +46,47 @@ def scenario_or_live(
     if unfit:
         raise InputError(f"{', '.join(unfit)}: allowed only for live controllers; leave SCENARIO out")
     return None if named is None else scenario_of(named, seconds, seed, settings)
+
+
+def found_testbed(
+    named: str | None,
+    *,
+    others: dict[str, object],
+    real_runs: int | None,
+    seconds: str | None = None,
+    seed: int | None = None,
+) -> RealTestbed | None:
+    """The testbed that a file describes; None: it is no testbed file.
+
+    Args:
+        named: the file, the preset, or None.
+        others: options that do not apply to a testbed, by their spelling.
+        real_runs: the largest number of runs on it; None: as many as are allowed.
+        seconds: the duration of a run.
+        seed: the seed of the simulation.
+
+    Raises:
+        InputError: options were given that do not apply, or the testbed or its scenario is wrong.
+    """
+    from pathlib import Path
+
+    from ascar.cli.sim.options import timed
+    from ascar.errors import InputError
+    from ascar.sharp.task import RealTestbed
+    from ascar.sharp.testbed_search import RUNS_MAX, check_runs
+    from ascar.sharp.trials.testbed_bench import scenario_on
+    from ascar.testbed.file import is_testbed_file, read_testbed
+
+    if named is None or not is_testbed_file(Path(named)):
+        if real_runs is not None:
+            raise InputError(f"--real-runs = {real_runs}: allowed only with a testbed file")
+        return None
+    unfit = [name for name, value in others.items() if value not in (None, [])]
+    if unfit:
+        raise InputError(f"{', '.join(unfit)}: allowed only without a testbed file")
+    wanted = read_testbed(Path(named))
+    runs = RUNS_MAX if real_runs is None else check_runs(real_runs)
+    return RealTestbed(wanted, timed(scenario_on(wanted), seconds, seed), runs)
 
 
 def followers_of(

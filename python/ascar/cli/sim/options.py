@@ -18,13 +18,22 @@ def scenario_of(named: str, seconds: str | None, seed: int | None, settings: lis
     Raises:
         InputError: there is no such scenario, or a key or option is wrong.
     """
+    from ascar.simulation import open_scenario, with_settings
+
+    return timed(with_settings(open_scenario(named), settings or ()), seconds, seed)
+
+
+def timed(scenario: Scenario, seconds: str | None, seed: int | None) -> Scenario:
+    """The scenario with another duration or seed; None leaves each as it is.
+
+    Raises:
+        InputError: one of them is wrong.
+    """
     import msgspec
 
-    from ascar.simulation import open_scenario, with_settings
     from ascar.simulation.reading import check
     from ascar.study import duration
 
-    scenario = with_settings(open_scenario(named), settings or ())
     if seconds is None and seed is None:
         return scenario
     scenario = msgspec.structs.replace(

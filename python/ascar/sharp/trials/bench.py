@@ -71,12 +71,14 @@ class RuleRun:
         readings: total throughput by tick, MB/s.
         rules: the rules with the controllers' counts; None without rules.
         groups: what each group of the bench got: MB/s, or operations a second where it moves no data.
+        failed: why the run failed; it has no metrics then. Empty: it did not.
     """
 
     metrics: dict[str, float]
     readings: tuple[float, ...]
     rules: RuleSet | None
     groups: tuple[float, ...] = ()
+    failed: str = ""
 
 
 class Bench(Protocol):

@@ -79,6 +79,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     observed: str | None
     elapsed_s: float
     groups: tuple[float, ...] = ()
+    failed: str = ""
 
 
 class Journal:
@@ -153,9 +154,8 @@ class Journal:
         """
         rules, repeat = _key(trial)
         observed = None if result.rules is None else result.rules.text()
-        self._write(
-            _Entry(rules, repeat, result.metrics, result.readings, observed, elapsed_s, result.groups)
-        )
+        found = (result.metrics, result.readings, observed, elapsed_s, result.groups, result.failed)
+        self._write(_Entry(rules, repeat, *found))
         self._known[rules, repeat] = result
         self.elapsed_s = elapsed_s
 
@@ -213,7 +213,9 @@ class Journal:
             raise self._damaged(number, str(error)) from None
         except InputError as error:
             raise self._damaged(number, error.message) from None
-        self._known[entry.rules, entry.repeat] = RuleRun(entry.metrics, entry.readings, rules, entry.groups)
+        self._known[entry.rules, entry.repeat] = RuleRun(
+            entry.metrics, entry.readings, rules, entry.groups, entry.failed
+        )
         self.elapsed_s = max(self.elapsed_s, entry.elapsed_s)
 
     def _write(self, record: msgspec.Struct) -> None:
