@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 class LoadNode(Protocol):
     """A machine that programs of a load run on, each by a program here that stands for it."""
 
-    name: str
-    """What messages call it."""
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
 
     def load_words(self, argv: Sequence[str], *, group: bool) -> list[str]:
         """The words of the program here, which passes on input, output, status, and SIGINT.

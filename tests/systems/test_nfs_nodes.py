@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -197,6 +198,17 @@ def test_what_the_server_does_not_grant_fails_the_trial(target: Nfs) -> None:
     set_to(target)
 
 
+def test_an_agent_in_the_client_reads_its_mount_ten_times_a_second(target: Nfs) -> None:
+    assert target._nodes is not None
+    client = target._nodes.client
+    file = b'node = "client"\ninterval_s = 0.1\nconnection = "none.toml"\n[[collector]]\nkind = "nfs"\n'
+    client.put(file, "/tmp/agent.toml")
+    done = client.run([client.ascard, "agent", "--config", "/tmp/agent.toml", "--once"], 60)
+    assert done.status == 0, done.err
+    told = json.loads(done.out)
+    assert any(name.startswith("nfs./mnt/data.") for name in json.dumps(told).split('"')), told
+
+
 def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     options = json.dumps({**FAST, "directory": str(tmp_path)})
     child = subprocess.Popen(
@@ -213,6 +225,57 @@ def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     assert not Path(place).exists()
     child.stdin.close()
     child.stdout.close()
+
+
+STUDY = """
+[study]
+name = "nfs"
+objective = "maximize throughput_ops_per_s"
+budget = "8 min"
+[target]
+kind = "nfs"
+disk = "VOLUME"
+disk_size = "256 MiB"
+directory = "PLACE"
+[workload]
+kind = "fio"
+[workload.options]
+rw = "randread"
+bs = "16k"
+filename = "data"
+size = "96m"
+numjobs = 32
+thread = 1
+direct = 1
+[space]
+tuned = ["nfsd_threads"]
+[measurement]
+preset = "quick"
+load_min = "3 s"
+load_max = "4 s"
+[stop]
+trials = 6
+"""
+VOLUME = Path(__file__).parents[2] / "examples" / "disks" / "far-volume.toml"
+
+
+def test_a_study_shows_what_few_threads_cost(tmp_path: Path) -> None:
+    """Over a volume that works on many requests at a time, the default of 8 threads is a window."""
+    study = tmp_path / "nfs.toml"
+    study.write_text(STUDY.replace("VOLUME", str(VOLUME)).replace("PLACE", str(tmp_path)))
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
+    done = subprocess.run(
+        [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    document = json.loads(done.stdout)
+    assert document["verdict"]["kind"] == "improved", document["verdict"]
+    assert document["verdict"]["gain_relative"] > 0.2
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("ascar-nfs-")]
 
 
 # A mount that is there already: ascar itself runs in the client's node, as root.

@@ -155,7 +155,12 @@ mod tests {
         ] {
             sample.begin(start + Duration::from_secs(second));
             read(line, &devices, &mut state, &mut sample);
-            read("254 1 vda1 1 1 1 1 1 1 1 1 1 1 1", &devices, &mut state, &mut sample);
+            read(
+                "254 1 vda1 1 1 1 1 1 1 1 1 1 1 1",
+                &devices,
+                &mut state,
+                &mut sample,
+            );
             read("garbage", &devices, &mut state, &mut sample);
             read("254 0 vda one two", &devices, &mut state, &mut sample);
         }

@@ -16,6 +16,7 @@ use crate::sample::Sample;
 const MOUNTS_MAX: usize = 64;
 const OPERATIONS_MAX: usize = 128;
 
+/// The collector.
 #[derive(Debug)]
 pub struct Nfs {
     file: KernelFile,
@@ -25,6 +26,7 @@ pub struct Nfs {
 }
 
 impl Nfs {
+    /// Of mounts whose places fit one of these patterns; of all where there is none.
     pub fn new(mounts: Vec<String>) -> Self {
         Self {
             file: KernelFile::new("/proc/self/mountstats"),
@@ -117,9 +119,7 @@ pub fn parse(text: &str) -> Vec<MountTotals<'_>> {
                 mount.operations.extend(operation(line));
             }
         } else if let Some(rest) = line.strip_prefix("bytes:") {
-            mount.bytes = numbers(rest)
-                .get(..6)
-                .and_then(|six| six.try_into().ok());
+            mount.bytes = numbers(rest).get(..6).and_then(|six| six.try_into().ok());
         } else if let Some(rest) = line.strip_prefix("xprt:") {
             connection(rest, &mut mount.transport);
         }
@@ -185,8 +185,18 @@ fn connection(line: &str, transport: &mut Option<Transport>) {
         _ => return,
     };
     let all = numbers(rest);
-    let Some(&[sends, replies, _, in_flight, backlog, slots, sending, pending]) =
-        all.get(before..).and_then(|rest| rest.first_chunk::<8>())
+    let Some(
+        &[
+            sends,
+            replies,
+            _,
+            in_flight,
+            backlog,
+            slots,
+            sending,
+            pending,
+        ],
+    ) = all.get(before..).and_then(|rest| rest.first_chunk::<8>())
     else {
         return;
     };
@@ -204,7 +214,17 @@ fn connection(line: &str, transport: &mut Option<Transport>) {
 impl MountTotals<'_> {
     fn tell(&self, trip_min_ms: &mut HashMap<String, f64>, sample: &mut Sample) {
         let key = |what: &str| format!("nfs.{}.{what}", self.place);
-        if let Some([read, write, direct_read, direct_write, server_read, server_write]) = self.bytes {
+        if let Some(
+            [
+                read,
+                write,
+                direct_read,
+                direct_write,
+                server_read,
+                server_write,
+            ],
+        ) = self.bytes
+        {
             sample.rate(&key("read_bytes_per_s"), read + direct_read);
             sample.rate(&key("write_bytes_per_s"), write + direct_write);
             sample.rate(&key("server_read_bytes_per_s"), server_read);
@@ -215,8 +235,18 @@ impl MountTotals<'_> {
             sample.level(&key("slots"), it.slots);
             sample.ratio(&key("in_flight_mean"), it.in_flight, it.sends, 1.0);
             sample.ratio(&key("backlog_mean"), it.backlog, it.sends, 1.0);
-            sample.ratio(&key("waiting_to_send_mean"), it.waiting_to_send, it.sends, 1.0);
-            sample.ratio(&key("waiting_for_reply_mean"), it.waiting_for_reply, it.sends, 1.0);
+            sample.ratio(
+                &key("waiting_to_send_mean"),
+                it.waiting_to_send,
+                it.sends,
+                1.0,
+            );
+            sample.ratio(
+                &key("waiting_for_reply_mean"),
+                it.waiting_for_reply,
+                it.sends,
+                1.0,
+            );
             tell_gap(&key("send_gap_us"), it.sends, sample);
             tell_gap(&key("reply_gap_us"), it.replies, sample);
         }
@@ -226,7 +256,11 @@ impl MountTotals<'_> {
         // Transmissions may be counted a moment before their operation is, so that the difference falls.
         sample.rate(&key("transmissions_per_s"), all(|it| it.transmissions));
         for operation in self.operations.iter().filter(|it| it.count > 0.0) {
-            operation.tell(&key(&operation.name.to_ascii_lowercase()), trip_min_ms, sample);
+            operation.tell(
+                &key(&operation.name.to_ascii_lowercase()),
+                trip_min_ms,
+                sample,
+            );
         }
     }
 }
@@ -240,7 +274,12 @@ impl Operation<'_> {
         sample.rate(&format!("{key}.sent_bytes_per_s"), self.sent_bytes);
         sample.rate(&format!("{key}.received_bytes_per_s"), self.received_bytes);
         sample.ratio(&format!("{key}.queue_ms"), self.queue_ms, self.count, 1.0);
-        sample.ratio(&format!("{key}.execute_ms"), self.execute_ms, self.count, 1.0);
+        sample.ratio(
+            &format!("{key}.execute_ms"),
+            self.execute_ms,
+            self.count,
+            1.0,
+        );
         let trip = format!("{key}.round_trip_ms");
         sample.ratio(&trip, self.trip_ms, self.count, 1.0);
         let mean_ms = f64::from(sample.value(&trip));
@@ -290,9 +329,17 @@ mod tests {
         assert_eq!(mounts.len(), 1, "what is no NFS has no counters");
         let mount = &mounts[0];
         assert_eq!(mount.place, "/mnt/data");
-        let write = mount.operations.iter().find(|it| it.name == "WRITE").unwrap();
+        let write = mount
+            .operations
+            .iter()
+            .find(|it| it.name == "WRITE")
+            .unwrap();
         assert!(write.count > 0.0 && write.transmissions >= write.count);
-        assert_eq!(mount.transport.as_ref().unwrap().connections, 2.0, "nconnect=2");
+        assert_eq!(
+            mount.transport.as_ref().unwrap().connections,
+            2.0,
+            "nconnect=2"
+        );
     }
 
     #[test]
@@ -307,7 +354,12 @@ mod tests {
         let sends = |text| parse(text)[0].transport.as_ref().unwrap().sends;
         let gap_us = 1e5 / (sends(LATER) - sends(RECORDED));
         assert!((value("send_gap_us") - gap_us).abs() < 0.001 * gap_us);
-        for what in ["read.round_trip_ms", "in_flight_mean", "reply_gap_us", "slots"] {
+        for what in [
+            "read.round_trip_ms",
+            "in_flight_mean",
+            "reply_gap_us",
+            "slots",
+        ] {
             assert!(value(what) > 0.0, "{what}");
         }
         assert_eq!(value("read.round_trip_ratio_percent"), 100.0);

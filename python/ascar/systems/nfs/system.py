@@ -102,7 +102,7 @@ class Nfs(Target):
     default_workload: str | None = "fio"
     workloads = frozenset({"command", "filebench", "fio"})
     changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
-    initialises_lazily: bool | None = False
+    initialises_lazily = False
     starter = Starter(
         target={"parameters": '"expert"', "disk": '"read-ahead-cliff"', "disk_size": '"2 GiB"'},
         space={
