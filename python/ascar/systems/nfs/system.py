@@ -40,7 +40,6 @@ from ascar.systems.nfs.settings import in_order
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
 from ascar.testbed import user_mode
-from ascar.testbed.kernel_nfs import PROGRAMS
 from ascar.testbed.kernel_parts import LinkShape, NodeDisk
 from ascar.units import format_size, parse_size
 from ascar.workspace import Workspace
@@ -164,12 +163,10 @@ class Nfs(Target):
         purpose = "a server and a client of NFS, each a kernel of its own"
         missing = user_mode.missing()
         found = "yes" if missing is None else None
-        packages = ("user-mode-linux kmod iproute2", "")
-        server = ("nfs-kernel-server nfs-common", "nfs-utils")
-        programs = ((name, server) for name in ("rpc.nfsd", "mount.nfs") if name in PROGRAMS)
+        packages = ("nfs-kernel-server nfs-common", "nfs-utils")
         return (
-            Need("user-mode-linux", purpose, found, ("nfs",), *packages),
-            *(program_need(name, purpose, package, ("nfs",)) for name, package in programs),
+            Need("user-mode-linux", purpose, found, ("nfs",), "user-mode-linux kmod iproute2"),
+            *(program_need(name, purpose, packages, ("nfs",)) for name in ("rpc.nfsd", "mount.nfs")),
             program_need("nbd-client", "the server's disk", ("nbd-client", "nbd"), ("nfs",)),
         )
 
