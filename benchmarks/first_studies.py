@@ -9,6 +9,7 @@ the interval that the verdict rests on. What is left behind is what differs from
 devices, mounts, settings of the kernel, processes and directories of ascar or of a server.
 
 linux                    streams of an application that lies on an ext4 volume of 1,000 reads a second
+nfs                      16 sequential readers of one client, over a disk that reads ahead for 8
 ceph rados, ceph rbd     64 KiB writes of objects, and 4 KiB reads and writes of an image
 ceph failure             the same writes, with an OSD that fails in each trial, and its recovery bounded
 ceph ranking             random configurations of 64 KiB writes; `ascar importance` ranks the parameters
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 _PLACE = os.environ.get("TMPDIR", "/var/tmp")
 _RESTORED_S = 10.0
 _DAEMON = re.compile(
-    r"ascard|mariadbd|mysqld|postgres|redis-server|ceph-(?:mon|mgr|osd)|db_bench|fio|sysbench"
+    r"ascard|linux$|mariadbd|mysqld|postgres|redis-server|ceph-(?:mon|mgr|osd)|db_bench|fio|sysbench"
 )
 _OURS = ("ascar-", "localfs-")
 _RANKED_MAX = 8
@@ -114,6 +115,7 @@ STUDIES: dict[str, FirstStudy] = {
     "mariadb": FirstStudy("mariadb"),
     "rocksdb": FirstStudy("rocksdb"),
     "ceph": FirstStudy("ceph"),
+    "nfs": FirstStudy("nfs"),
     "ceph rados": FirstStudy("ceph", {**_LONG, "workload": _WRITES}),
     "ceph rbd": FirstStudy("ceph", {**_LONG, "workload": _MIXED}),
     "ceph failure": FirstStudy(

@@ -109,7 +109,7 @@ class PreparedStudy:
             workload: Workload = target  # recorded and simulated systems bring their own load
         else:
             _check_time(study, target)
-            workload = open_workload(study.workload, target.default_workload)
+            workload = open_workload(study.workload, target.default_workload, target.workloads)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         day = None if hasattr(target, "clock") else Day()
         space = _space_of(study, target)

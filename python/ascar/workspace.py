@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ascar.results.measurement import Series
+
+
+class LoadNode(Protocol):
+    """A machine that programs of a load run on, each by a program here that stands for it."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    def load_words(self, argv: Sequence[str], *, group: bool) -> list[str]:
+        """The words of the program here, which passes on input, output, status, and SIGINT.
+
+        Args:
+            argv: the program of the load and its arguments.
+            group: whether SIGINT is for its process group, or for it alone.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +43,7 @@ class Workspace:
             `memory_bytes`. A load calls it while the program still waits to begin, so that nothing is
             allocated outside the group. None: there is no group.
         environment: variables that programs of the load are given, such as the address of a server.
+        node: the machine that the directory is on, where programs of the load run; None: this one.
     """
 
     directory: Path
@@ -32,6 +51,7 @@ class Workspace:
     user: str | None = None
     admit: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    node: LoadNode | None = None
 
 
 def reaching(variables: Mapping[str, str], folder: Path | None) -> dict[str, str]:

@@ -47,6 +47,7 @@ OPTIONS: Mapping[str, str] = {
     "mariadb": 'directory = "/var/tmp"',
     "rocksdb": 'directory = "/var/tmp"',
     "ceph": 'directory = "/var/tmp"',
+    "nfs": 'disk = "random-write"',
     "program": 'command = ["true"]\n' + PARAMETERS,
     "simulated": 'metrics = { ops_per_s = "depth" }\n' + PARAMETERS,
     "table": 'file = "TABLE"\nmetrics = ["ops_per_s"]',
@@ -73,6 +74,7 @@ METRICS: Mapping[str, str] = {
     "mariadb": "throughput_ops_per_s",
     "rocksdb": "throughput_ops_per_s",
     "ceph": "throughput_ops_per_s",
+    "nfs": "throughput_ops_per_s",
     "rules": "throughput_mb_per_s",
 }
 # What `check` needs beside the above, where a load has to run or values cost much to try.
@@ -87,6 +89,8 @@ LOADS: Mapping[str, str] = {
     "rocksdb": '[workload]\nkind = "db_bench"\nkeys = 1000\n[space]\ntuned = ["max_background_jobs"]\n',
     "ceph": 'osds = 1\nreplicas = 1\n[workload]\nkind = "rados-bench"\nobjects = 1000\n'
     '[space]\ntuned = ["debug_osd"]\n',
+    "nfs": '[workload]\nkind = "fio"\noptions = { rw = "read", bs = "64k", size = "8m" }\n'
+    '[space]\ntuned = ["nconnect", "bdi_read_ahead_kb"]\n',
     "program": ECHO,
     "lustre": ECHO,
 }
@@ -156,7 +160,7 @@ def test_init_writes_a_study_of_the_kind(ascar: Callable[..., Any], kind: str, t
 def test_doctor_says_of_each_whether_it_can_be_tuned(ascar: Callable[..., Any]) -> None:
     found = {one["kind"]: one for one in ascar("doctor", "--json").document["targets"]}
     assert sorted(found) == KINDS
-    assert all(found[kind]["ready"] for kind in KINDS if kind not in ("localfs", "lustre"))
+    assert all(found[kind]["ready"] for kind in KINDS if kind not in ("localfs", "lustre", "nfs"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,7 +179,7 @@ def _marks_of(kind: str) -> list[pytest.MarkDecorator]:
         return [pytest.mark.root, pytest.mark.machine]
     if kind == "ceph":
         return [pytest.mark.slow, pytest.mark.cluster]
-    return [pytest.mark.slow] if kind in ("mariadb", "postgresql", "rocksdb") else []
+    return [pytest.mark.slow] if kind in ("mariadb", "nfs", "postgresql", "rocksdb") else []
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=_marks_of(kind)) for kind in KINDS])

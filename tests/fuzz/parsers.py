@@ -411,6 +411,23 @@ def lab_files(content: bytes) -> None:
         Benchmark.read(file("benchmark.toml", rest), Path(scratch().name))
 
 
+@parser("nfs", "ascar.systems.nfs.mounts", "ascar.catalogues.nfs")
+def nfs_mounts(content: bytes) -> None:
+    """What a client's kernel says of its mounts: mountinfo and mountstats."""
+    from ascar.catalogues.nfs import nfs
+    from ascar.systems.nfs.mounts import counters_of, mounted
+
+    kind, rest = first(content, ("mountinfo", "mountstats"))
+    if kind == "mountinfo":
+        for mount in mounted(text(rest)):
+            assert set(mount.given) <= set(mount.options)
+            for one in nfs().values():
+                if one.where == "mount":
+                    one.value_in(mount.options)
+    else:
+        assert all(0 <= one < 1e23 for one in counters_of(text(rest), "/mnt/data").values())
+
+
 @parser("lustre", "ascar.systems.lustre", "ascar.catalogues.lustre")
 def lustre_output(content: bytes) -> None:
     """What `lctl get_param` and `lfs getstripe` say on clients and servers."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ascar.application import drift_of, found_in_force, planned
 from ascar.catalogues.ceph import ceph
 from ascar.catalogues.mariadb import mariadb
+from ascar.catalogues.nfs import nfs
 from ascar.catalogues.postgresql import postgresql
 from ascar.catalogues.redis import redis
 from ascar.catalogues.rocksdb import rocksdb
@@ -26,6 +27,7 @@ from ascar.study import Study
 from ascar.systems import commands_of, open_target, options_of, system_of
 from ascar.systems.catalogue import check_known
 from ascar.systems.lustre.client import LustreClient
+from ascar.systems.nfs import nfs_space
 from ascar.systems.place import Place
 from ascar.systems.sqlite import sqlite_space
 from ascar.toml import toml_text
@@ -37,6 +39,7 @@ SPACES = {
     "mariadb": lambda: all_of(one.parameter() for one in mariadb().values()),
     "redis": lambda: all_of(one.parameter(one.default) for one in redis().values()),
     "ceph": lambda: all_of(one.parameter() for one in ceph().values()),
+    "nfs": lambda: nfs_space(nfs().values(), {}),
     "rocksdb": lambda: all_of(one.parameter() for one in rocksdb().values()),
     "lustre": lambda: LustreClient(options_of(TARGETS["lustre"])).space,
 }

@@ -30,6 +30,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("keeper-requests", keeper::requests),
     ("kept-rules", texts::kept_rules),
     ("mounts", keeper::mounts),
+    ("mountstats", messages::mountstats),
     ("nats", messages::nats),
     ("network-blocks", network_blocks::network_blocks),
     ("program-lines", messages::program_lines),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ascar_agent::collectors::{Latest, program, prometheus};
+use ascar_agent::collectors::{Latest, nfs, program, prometheus};
 use ascar_congestion::RuleSet;
 use ascar_interface::history::Request;
 use ascar_interface::key::Key;
@@ -150,5 +150,15 @@ impl Plane for Followed {
 
     fn observe(&self) -> Vec<StreamIndicators> {
         Vec::new()
+    }
+}
+
+/// `/proc/self/mountstats`, of which no more is kept than it has lines.
+pub fn mountstats(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mounts = nfs::parse(&text);
+    assert!(mounts.len() <= text.lines().count());
+    for mount in mounts {
+        assert!(text.contains(mount.place));
     }
 }

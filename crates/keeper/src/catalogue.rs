@@ -138,11 +138,11 @@ fn patterns_like(name: &str) -> String {
     }
 }
 
-/// Kernel names of devices: no dots, no slashes, so that a name cannot leave its directory.
+/// Kernel names of devices, and numbers such as `0:45`: no dots, no slashes, so that a name cannot leave its directory.
 fn is_device_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 128
         && name
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte))
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_!:".contains(&byte))
 }

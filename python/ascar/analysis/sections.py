@@ -42,6 +42,7 @@ _FORMS = {
     "set-global": "Statements for mariadb",
     "rocksdb-options": "RocksDB's OPTIONS file",
     "ceph-config": "Commands for ceph",
+    "nfs.conf": "/etc/nfs.conf",
 }
 
 

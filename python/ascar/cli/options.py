@@ -31,6 +31,7 @@ class Form(StrEnum):
     SET_GLOBAL = "set-global"
     ROCKSDB_OPTIONS = "rocksdb-options"
     CEPH_CONFIG = "ceph-config"
+    NFS_CONF = "nfs.conf"
 
 
 def _runs(incomplete: str) -> list[str]:

@@ -273,10 +273,11 @@ def _started(
         **account.environment,
         MARK: mark,
     }
+    place, argv = _placed(program, workspace)
     try:
         process = subprocess.Popen(
-            [*GATE, *program.argv],
-            cwd=workspace.directory,
+            [*GATE, *argv],
+            cwd=place,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -313,6 +314,15 @@ def _started(
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+
+def _placed(program: Program, workspace: Workspace) -> tuple[Path, Sequence[str]]:
+    """The directory that the program here begins in, and its words; on a node, it stands for another one."""
+    if workspace.node is None:
+        return workspace.directory, program.argv
+    given = {**workspace.environment, **program.environment}
+    there = ["env", "-C", str(workspace.directory), *(f"{name}={value}" for name, value in given.items())]
+    return Path("/"), workspace.node.load_words([*there, *program.argv], group=program.interrupt_group)
 
 
 def _wait_at_gate(program: Program, process: subprocess.Popen[bytes]) -> bytes:

@@ -402,6 +402,7 @@ class ExportResult(
         "set-global",
         "rocksdb-options",
         "ceph-config",
+        "nfs.conf",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

@@ -256,6 +256,9 @@ class Target(System, Protocol):
     default_workload: str | None
     """Workload kind for studies that name none; None where one must be named."""
 
+    workloads: ClassVar[frozenset[str] | None] = None
+    """The kinds of loads that run where its files are; None: any, for they are on this machine."""
+
     device: str | None = None
     """The kernel's name of the block device that it takes, while it is entered; None: none of its own."""
 

@@ -64,7 +64,7 @@ def all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> tuple[Param
     """The settings that an expert searches, or all of them, with the ranges that are searched.
 
     Left out are those that this machine lacks or only shows, limits of devices, what only one scheduler has,
-    and of two settings that replace each other the one that is not in force.
+    of two settings that replace each other the one that is not in force, and those of a server that is off.
     """
     return tuple(_all_here(devices, files, wide=wide))
 
@@ -80,7 +80,9 @@ def _all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> Iterator[P
             continue
         path = setting.file(device)
         present = files.in_force(path)
-        if not present or (setting.zeroes is not None and present == "0") or not files.can_be_written(path):
+        # Of two that replace each other one is 0; a study must not start an NFS server, which has no thread.
+        is_off = present == "0" and (setting.zeroes is not None or setting.name == "nfsd.threads")
+        if not present or is_off or not files.can_be_written(path):
             continue
         name = setting.name.replace(DEVICE_MARK, DEVICE)
         yield _parameter(setting, identifier(name), devices.native(name), device, files)

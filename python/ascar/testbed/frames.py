@@ -40,6 +40,7 @@ class FrameKind(IntEnum):
         ENDED: its exit status; below 0: the signal that killed it.
         FAILED: why it was not started: the number of the error.
         TAKEN: the node has read so many bytes from the line (of no program).
+        SIGNAL: a signal for the program; below 0: for its process group.
     """
 
     HELLO = 1
@@ -53,6 +54,7 @@ class FrameKind(IntEnum):
     ENDED = 9
     FAILED = 10
     TAKEN = 11
+    SIGNAL = 12
 
 
 CLOSES_INPUT, KILLS = b"c", b"k"
@@ -79,7 +81,7 @@ def room_of(content: bytes) -> int:
 
 
 def status(value: int) -> bytes:
-    """The content of ENDED and FAILED."""
+    """The content of ENDED, FAILED and SIGNAL."""
     return _STATUS.pack(value)
 
 

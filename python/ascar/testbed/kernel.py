@@ -23,7 +23,7 @@ from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
 from ascar.testbed.process import SOCKET_BYTES_MAX
 from ascar.testbed.relay import Relay
-from ascar.testbed.remote import RemoteNode, run_there
+from ascar.testbed.remote import LOAD, LOAD_GROUP, RemoteNode, run_there
 from ascar.testbed.user_mode import UserModeKernel, below_own, find_program, init_text
 
 if TYPE_CHECKING:
@@ -183,6 +183,16 @@ class KernelNode:
     def words(self, argv: Sequence[str]) -> list[str]:
         """See `Node.words`."""
         return [*self._python("remote"), self.name, str(self.socket), *argv]
+
+    def load_words(self, argv: Sequence[str], *, group: bool) -> list[str]:
+        """The words of the program here that runs a load there: it is killed with the program here.
+
+        Args:
+            argv: the program and its arguments.
+            group: whether a SIGINT is for the program's process group, or for the program alone.
+        """
+        remote, words = self._python("remote"), self.words(argv)
+        return [*remote, LOAD_GROUP if group else LOAD, *words[len(remote) :]]
 
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """See `Node.open`."""

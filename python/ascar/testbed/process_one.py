@@ -23,6 +23,7 @@ from ascar.testbed.frames import (
     room,
     room_of,
     status,
+    status_of,
 )
 
 _READ_BYTES = 1 << 16
@@ -60,6 +61,12 @@ class RunningProgram:
                 os.close(one)
         for one in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(one, False)
+
+    def send(self, number: int) -> None:
+        """Send it a signal; below 0: its process group."""
+        if self.status is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, number) if number > 0 else os.killpg(self.pid, -number)
 
     def kill(self) -> None:
         """Kill it with its process group."""
@@ -129,6 +136,8 @@ class ProcessOne:
                 program.input_ended = True
             case FrameKind.ROOM:
                 program.room += room_of(content)
+            case FrameKind.SIGNAL:
+                program.send(status_of(content))
             case FrameKind.CLOSE:
                 program.lost = program.input_ended = True
                 if program.at_close == KILLS:

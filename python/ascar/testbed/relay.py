@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import socket
 import threading
 from contextlib import suppress
@@ -18,6 +19,7 @@ from ascar.testbed.frames import (
     FrameReader,
     frame,
     room_of,
+    status_of,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _CLIENTS_MAX = 1000
 _TO_NODE_BYTES = 4 * WINDOW_BYTES
 # Who tells of room that it does not have gets no more.
 _TO_CLIENT_BYTES_MAX = 4 << 20
+# What asks a program to end.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _READ, _BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
 
 
@@ -57,6 +61,8 @@ class _Client:
                 self.has_started = True
             elif kind == FrameKind.ROOM:
                 is_right = self.has_started and room_of(content) > 0
+            elif kind == FrameKind.SIGNAL:
+                is_right = self.has_started and abs(status_of(content)) in _SIGNALS
             else:
                 is_right = self.has_started and kind in (FrameKind.INPUT, FrameKind.INPUT_END)
             if not is_right:

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ascar.errors import EnvironmentLacks, StageFailed
@@ -26,12 +27,15 @@ from ascar.testbed.frames import (
     frame,
     room,
     room_of,
+    status,
     status_of,
 )
 
 OUT_BYTES_MAX = 16 << 20
 _ERR_BYTES_MAX = 4096
 _UNREACHABLE, _NOT_FOUND = 255, 127
+LOAD, LOAD_GROUP = "--load", "--load-group"
+"""Before other arguments: the program is killed with this process, and it or its group is sent its SIGINT."""
 
 
 class _NotThere(EnvironmentLacks):
@@ -154,6 +158,14 @@ class Conversation:
         finally:
             self._line.close()
 
+    def send_signal(self, number: int) -> None:
+        """Send the program a signal, also from a handler of signals; below 0: its process group."""
+        said = frame(0, FrameKind.SIGNAL, status(number))
+        if not self._out:  # or it goes behind what is being sent
+            with suppress(OSError):
+                said = said[self._line.send(said, socket.MSG_NOSIGNAL) :]
+        self._out += said
+
     def _wants_input(self) -> bool:
         return self._has_input and self._room > 0 and len(self._out) < PIECE_BYTES
 
@@ -235,25 +247,34 @@ def run_there(
         StageFailed: it does not end in time, or writes without end; it is killed.
     """
     ports = BytesPorts(stdin, f"node {node.name}: {words[0]}")
-    status = Conversation(node, words, KILLS, ports).finish(limit_s)
-    return status, bytes(ports.out), ports.err.decode(errors="replace")
+    ended = Conversation(node, words, KILLS, ports).finish(limit_s)
+    return ended, bytes(ports.out), ports.err.decode(errors="replace")
 
 
 def main() -> None:
-    """Run `PROGRAM NAME SOCKET WORD...`: the words there, with input, output and status of this process."""
+    """Run `PROGRAM [--load | --load-group] NAME SOCKET WORD...`.
+
+    The words run there, with input, output and status of this process.
+    """
+    as_load = sys.argv.pop(1) if sys.argv[1] in (LOAD, LOAD_GROUP) else ""
     _, name, path, *words = sys.argv
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        status = Conversation(RemoteNode(name, path), words, CLOSES_INPUT, FilePorts()).finish()
+        at_close = KILLS if as_load else CLOSES_INPUT
+        conversation = Conversation(RemoteNode(name, path), words, at_close, FilePorts())
+        if as_load:
+            number = -signal.SIGINT if as_load == LOAD_GROUP else signal.SIGINT
+            signal.signal(signal.SIGINT, lambda *_: conversation.send_signal(number))
+        ended = conversation.finish()
     except (EnvironmentLacks, StageFailed) as error:
         _write_all(2, f"ascar: {error}\n".encode())
         raise SystemExit(_NOT_FOUND if isinstance(error, _NotThere) else _UNREACHABLE) from None
-    if status < 0:
-        if -status not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    raise SystemExit(status)
+    if ended < 0:
+        if -ended not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-ended, signal.SIG_DFL)
+        os.kill(os.getpid(), -ended)
+    raise SystemExit(ended)
 
 
 def _write_all(file: int, data: bytes) -> None:

@@ -31,6 +31,7 @@ FORMS = (
     "set-global",
     "rocksdb-options",
     "ceph-config",
+    "nfs.conf",
 )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ascar.errors import StudyError
 from ascar.extension import load
 from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ascar.results.measurement import Readings
     from ascar.workspace import Workspace
@@ -61,13 +62,25 @@ class SelfEnding(Protocol):
         ...
 
 
-def open_workload(options: Mapping[str, Any], default_kind: str | None = None) -> Workload:
+def open_workload(
+    options: Mapping[str, Any], default_kind: str | None = None, allowed: Collection[str] | None = None
+) -> Workload:
     """The load that a study's `[workload]` table asks for.
 
+    Args:
+        options: the table.
+        default_kind: the kind where the table names none.
+        allowed: the kinds that run where the target's files are (`Target.workloads`); None: any.
+
     Raises:
-        StudyError: unknown kind, or a key of the table is wrong.
+        StudyError: unknown kind, one that is not allowed, or a key of the table is wrong.
         EnvironmentLacks: its program is missing; the message says how to get it.
     """
     kind = str(options.get("kind", default_kind or "fio"))
+    if allowed is not None and kind not in allowed:
+        raise StudyError(
+            f"workload.kind = {kind!r:.80}: must be one of {', '.join(sorted(allowed))}: the target's files "
+            "are on a node of its own, where no other kind runs"
+        )
     rest = {key: value for key, value in options.items() if key != "kind"}
     return load("ascar.workloads", kind, "workload.kind")(rest)

@@ -112,7 +112,8 @@ class Fio:
         # Files are made durable all at once when the target settles, unless the job wants each to be.
         job = replace(self.job, common={"create_fsync": "0", **self.job.common, "create_only": "1"})
         self._lay_out(self._program("fill", job, workspace, self._fill_limit_s), workspace)
-        self._dataset_bytes = _bytes_below(workspace.directory)
+        if workspace.node is None:
+            self._dataset_bytes = _bytes_below(workspace.directory)
 
     def _fill(self, ceph: CephJobs, workspace: Workspace) -> None:
         image = ceph.image(workspace, self._fill_limit_s)

@@ -1,4 +1,7 @@
-//! Block devices: `/proc/diskstats`.
+//! Block devices: `/proc/diskstats`, whose lines are what a device's `stat` says, and each device's `inflight`.
+
+use std::collections::HashMap;
+use std::path::Path;
 
 use super::Collector;
 use super::text::KernelFile;
@@ -9,6 +12,24 @@ use crate::sample::Sample;
 pub struct Block {
     file: KernelFile,
     devices: Vec<String>,
+    state: HashMap<String, DeviceState>,
+}
+
+/// What is kept of a device between ticks.
+#[derive(Debug)]
+struct DeviceState {
+    in_flight: KernelFile,
+    /// The shortest mean latency that a tick has had.
+    latency_min_ms: f64,
+}
+
+impl DeviceState {
+    fn new(folder: &Path, name: &str) -> Self {
+        Self {
+            in_flight: KernelFile::new(folder.join(name).join("inflight")),
+            latency_min_ms: f64::INFINITY,
+        }
+    }
 }
 
 impl Block {
@@ -16,6 +37,7 @@ impl Block {
         Self {
             file: KernelFile::new("/proc/diskstats"),
             devices,
+            state: HashMap::new(),
         }
     }
 }
@@ -26,7 +48,7 @@ impl Collector for Block {
             return;
         };
         for line in text.lines() {
-            read(line, &self.devices, sample);
+            read(line, &self.devices, &mut self.state, sample);
         }
     }
 }
@@ -38,7 +60,12 @@ fn is_disk(name: &str) -> bool {
         && std::path::Path::new("/sys/block").join(name).exists()
 }
 
-fn read(line: &str, devices: &[String], sample: &mut Sample) {
+fn read(
+    line: &str,
+    devices: &[String],
+    state: &mut HashMap<String, DeviceState>,
+    sample: &mut Sample,
+) {
     let mut words = line.split_ascii_whitespace().skip(2);
     let Some(name) = words.next() else {
         return;
@@ -82,6 +109,33 @@ fn read(line: &str, devices: &[String], sample: &mut Sample) {
     sample.level(&key("in_flight"), in_flight);
     sample.scaled_rate(&key("busy_share"), busy_ms, 1e-3);
     sample.scaled_rate(&key("queue_mean"), queue_ms, 1e-3);
+    // The mean gap between two completions, and the latency beside the shortest one (thesis 3.1.2); no value where none came.
+    if let Some((growth, seconds)) = sample.growth(&key("reply_gap_us"), reads + writes)
+        && growth > 0.0
+    {
+        sample.level(&key("reply_gap_us"), seconds * 1e6 / growth);
+    }
+    let known = state
+        .entry(name.to_owned())
+        .or_insert_with(|| DeviceState::new(Path::new("/sys/block"), name));
+    sample.ratio(&key("latency_ms"), read_ms + write_ms, reads + writes, 1.0);
+    let latency_ms = f64::from(sample.value(&key("latency_ms")));
+    if latency_ms > 0.0 {
+        known.latency_min_ms = known.latency_min_ms.min(latency_ms);
+        let ratio = 100.0 * latency_ms / known.latency_min_ms;
+        sample.level(&key("latency_ratio_percent"), ratio);
+    }
+    if let Some((reads, writes)) = known.in_flight.read().and_then(in_flight_of) {
+        sample.level(&key("reads_in_flight"), reads);
+        sample.level(&key("writes_in_flight"), writes);
+    }
+}
+
+/// What a device's `inflight` says: reads, then writes.
+fn in_flight_of(text: &str) -> Option<(f64, f64)> {
+    let mut words = text.split_ascii_whitespace();
+    let mut next = || words.next()?.parse::<u32>().ok().map(f64::from);
+    Some((next()?, next()?))
 }
 
 #[cfg(test)]
@@ -94,15 +148,21 @@ mod tests {
         let mut sample = Sample::new(vec![], vec![], None);
         let start = Instant::now();
         let devices = ["vda".to_owned()];
+        let mut state = HashMap::new();
         for (second, line) in [
             (0, "254 0 vda 100 5 2000 50 10 1 80 30 0 40 80 0 0 0 0"),
             (2, "254 0 vda 300 9 6000 250 10 1 80 30 3 1040 280 0 0 0 0"),
         ] {
             sample.begin(start + Duration::from_secs(second));
-            read(line, &devices, &mut sample);
-            read("254 1 vda1 1 1 1 1 1 1 1 1 1 1 1", &devices, &mut sample);
-            read("garbage", &devices, &mut sample);
-            read("254 0 vda one two", &devices, &mut sample);
+            read(line, &devices, &mut state, &mut sample);
+            read(
+                "254 1 vda1 1 1 1 1 1 1 1 1 1 1 1",
+                &devices,
+                &mut state,
+                &mut sample,
+            );
+            read("garbage", &devices, &mut state, &mut sample);
+            read("254 0 vda one two", &devices, &mut state, &mut sample);
         }
         for (name, expected) in [
             ("read_ops_per_s", 100.0),
@@ -112,6 +172,9 @@ mod tests {
             ("in_flight", 3.0),
             ("busy_share", 0.5),
             ("queue_mean", 0.1),
+            ("latency_ms", 1.0),
+            ("latency_ratio_percent", 100.0),
+            ("reply_gap_us", 10_000.0),
         ] {
             assert_eq!(
                 sample.value(&format!("block.vda.{name}")),
@@ -120,5 +183,29 @@ mod tests {
             );
         }
         assert!(sample.names().iter().all(|name| !name.contains("vda1")));
+    }
+
+    #[test]
+    fn what_is_in_flight_is_read_as_far_as_it_can_be() {
+        assert_eq!(in_flight_of("       3        14\n"), Some((3.0, 14.0)));
+        for text in ["", "3", "-1 2", "a b", "3 x"] {
+            assert_eq!(in_flight_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_latency_that_doubles_shows_in_the_ratio() {
+        let mut sample = Sample::new(vec![], vec![], None);
+        let (start, mut state) = (Instant::now(), HashMap::new());
+        for (second, line) in [
+            (0, "8 0 none 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"),
+            (1, "8 0 none 10 0 0 20 0 0 0 0 0 0 0 0 0 0 0"),
+            (2, "8 0 none 15 0 0 30 5 0 0 30 0 0 0 0 0 0 0"),
+        ] {
+            sample.begin(start + Duration::from_secs(second));
+            read(line, &["none".to_owned()], &mut state, &mut sample);
+        }
+        assert_eq!(sample.value("block.none.latency_ratio_percent"), 200.0);
+        assert!(sample.value("block.none.reads_in_flight").is_nan());
     }
 }

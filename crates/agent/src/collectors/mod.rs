@@ -9,6 +9,7 @@ mod latency;
 mod lustre;
 mod memory;
 mod network;
+pub mod nfs;
 mod pressure;
 pub mod program;
 pub mod prometheus;
@@ -65,6 +66,12 @@ pub enum CollectorOptions {
     Lustre {
         /// Where they are, if not where the kernel has them.
         root: Option<PathBuf>,
+    },
+    /// `/proc/self/mountstats`: mounts of NFS, each operation by itself.
+    Nfs {
+        /// Patterns of where they are mounted; all where there is none.
+        #[serde(default)]
+        mounts: Vec<String>,
     },
     /// A program that writes a JSON object a line.
     Program {
@@ -165,6 +172,7 @@ impl CollectorOptions {
             Self::Pressure {} => "pressure",
             Self::FileSystems { .. } => "file-systems",
             Self::Lustre { .. } => "lustre",
+            Self::Nfs { .. } => "nfs",
             Self::Program { name, .. } | Self::Prometheus { name, .. } => name,
             Self::Latency { .. } => "latency",
         };
@@ -182,6 +190,7 @@ impl CollectorOptions {
             Self::Pressure {} => Box::new(pressure::Pressure::new()),
             Self::FileSystems { paths } => Box::new(file_systems::FileSystems::new(paths)),
             Self::Lustre { root } => Box::new(lustre::Lustre::new(root)),
+            Self::Nfs { mounts } => Box::new(nfs::Nfs::new(mounts)),
             Self::Program {
                 name,
                 command,

@@ -69,7 +69,8 @@ class RequestedEnvironment:
         session_parameters(target, space, DEVICE_LATER if target.takes_device_along else target.device)
         if study.workload is None and target.default_workload is None:
             return cls(study, target, None)
-        return cls(study, target, open_workload(study.workload or {}, target.default_workload))
+        given = study.workload or {}
+        return cls(study, target, open_workload(given, target.default_workload, target.workloads))
 
 
 DEVICE_LATER = "DEVICE"

@@ -1,0 +1,384 @@
+"""The target of kind "nfs" with `server = "existing"`: a mount of this machine, or what it exports.
+
+[target]
+kind = "nfs"
+server = "existing"
+path = "/mnt/data/bench"     # a directory on the mount: the load runs below
+remounts = "allowed"         # the mount is made anew for options and slots; nobody may use it meanwhile
+export = "/srv/data"         # a directory that this machine exports: threads of the server, the disk below
+
+The keeper of root's sets what the kernel has; mounts are put back by `restoration.py`. A mount that is in use
+is refused, and never unmounted by force.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ascar.catalogues.nfs import nfs
+from ascar.errors import AscarError, EnvironmentLacks, Refused, StageFailed, StudyError
+from ascar.nodes.local import LocalNode
+from ascar.results.trial import Change
+from ascar.study import convert
+from ascar.systems import Sample, Target
+from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
+from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.machine import backing_of, describe_machine, disk_of
+from ascar.systems.nfs.machine import NfsMachine
+from ascar.systems.nfs.mounts import COUNTERS, MOUNTINFO, MOUNTSTATS, counters_of, mounted
+from ascar.systems.nfs.restoration import RESTORE_S, NfsRestoration
+from ascar.systems.nfs.settings import NfsEnds, in_order
+from ascar.systems.nfs.space import chosen, nfs_space
+from ascar.systems.nfs.statements import forms_of
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from types import TracebackType
+
+    from ascar.catalogues.nfs import NfsSetting
+    from ascar.space import Configuration, Value
+    from ascar.systems.nfs.mounts import NfsMounted
+
+_USERS_SHOWN = 3
+
+
+class ExistingNfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "nfs" with `server = "existing"`.
+
+    Attributes:
+        server: "existing".
+        path: a directory on a mount of NFS, below which the load runs. None: no client is tuned.
+        export: a directory that this machine exports. None: no server is tuned.
+        parameters: "expert" or "wide".
+        remounts: "allowed": options of the mount and the slots of its connections are tuned too, for which it
+            is unmounted and mounted. None: only what takes effect at once.
+    """
+
+    server: Literal["existing"]
+    path: str | None = None
+    export: str | None = None
+    parameters: Literal["expert", "wide"] = "expert"
+    remounts: Literal["allowed"] | None = None
+
+
+class ExistingNfs(Target):
+    """A mount, or an export, of this machine.
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    default_workload: str | None = "fio"
+    works_already = True
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.options = convert(options, ExistingNfsOptions, "target")
+        if self.options.path is None and self.options.export is None:
+            raise StudyError("target.path: missing; name a directory on a mount of NFS, or target.export")
+        if self.options.remounts is not None and self.options.path is None:
+            raise StudyError("target.remounts = 'allowed': is for a mount; name target.path")
+        for key, path in (("path", self.options.path), ("export", self.options.export)):
+            if path is not None and ("\0" in path or not Path(path).is_absolute()):
+                raise StudyError(f"target.{key} = {path!r:.80}: must be the absolute path of a directory")
+        self._settings = {one.parameter_name: one for one in _chosen(self.options)}
+        self.space = nfs_space(self._settings.values(), {})
+        self.owner = "nfs"
+        self._opened = ExitStack()
+        self._keeper: Keeper | None = None
+        self._mount: NfsMounted | None = None
+        self._ends = NfsEnds(None, None, "")
+        self._undo: tuple[Keeper, NfsRestoration] | None = None
+        self._directory: Path | None = None
+        self._current: dict[str, Value] = {}
+        self._applied: Mapping[str, Value] = {}
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+        """Every setting of the list."""
+        return catalogue_of(one.parameter() for one in nfs().values())
+
+    def __enter__(self) -> ExistingNfs:
+        """Note what undoes every change; the values in force become the defaults.
+
+        Raises:
+            EnvironmentLacks: no root, or no keeper.
+            StudyError: the directory is on no mount of NFS, or is not exported.
+            Refused: the mount is in use, and the study would unmount it.
+        """
+        if os.geteuid() != 0:
+            raise EnvironmentLacks("target.server = 'existing': needs root; run ascar through sudo")
+        try:
+            self._find()
+            present = self._ends.values(self._settings.values())
+            # What this machine lacks, and an NFS server without a thread, which a study must not start.
+            self._settings = {
+                name: one
+                for name, one in self._settings.items()
+                if one.name in present and (one.name, present[one.name]) != ("nfsd.threads", 0)
+            }
+            _check_any(self._settings)
+            self._keeper = self._opened.enter_context(Keeper(self.owner))
+            undo = self._opened.enter_context(Keeper(self.owner, user=True))
+            if self._mount is not None:
+                self._undo = undo, self._restoration(self._mount, present)
+                undo.undo_command(self._undo[1].command, RESTORE_S)
+            self._directory = self._made_directory(undo)
+            self.space = nfs_space(self._settings.values(), present, largest=self._largest())
+            self._current = {name: present[one.name] for name, one in self._settings.items()}
+            self._applied = self.space.default()
+        except BaseException:
+            self._opened.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put everything back: the kernel's settings first, of which a new mount takes some."""
+        keeper, undo = self._keeper, self._undo
+        self._keeper, self._undo = None, None
+        with self._opened:
+            if self._directory is not None:
+                # Nothing of ours is on the mount when it is unmounted.
+                LocalNode().run(["rm", "-rf", "--", str(self._directory.parent)], RESTORE_S)
+            if keeper is not None:
+                keeper.close()
+            if undo is not None:
+                with suppress(AscarError):  # the keeper tries again, and says why
+                    undo[1].carry_out()
+                    undo[0].undo_forget(undo[1].command)
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        told = self._ends.values(self._settings[name] for name in names if name in self._settings)
+        return {name: told[one.name] for name, one in self._settings.items() if one.name in told}
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Set what differs; the mount is made anew only for what takes effect no earlier.
+
+        Raises:
+            StageFailed: the mount is in use, or the kernel refuses a value, or allows another one.
+        """
+        keeper, start_s, steps = self._entered(), time.monotonic(), dict[str, float]()
+        before, self._current = self._current, {}
+        applied, self._applied = self._applied, {}
+        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
+        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
+        late = [self._settings[name] for name, value in whole.items() if before.get(name) != value]
+        number = None if self._mount is None else self._mount.number
+        for name, value in wanted.items():
+            one = nfs()[name]
+            if one.where in ("server", "disk") or (one.where == "client" and one.context == "connection"):
+                knob = one.knob_of(self._ends.disk if one.where == "disk" else number)
+                keeper.knob_write(knob, value if isinstance(value, str) else int(value))
+        if any(one.context == "connection" for one in late):
+            self._mount_anew(wanted)
+            steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
+        client = {name: value for name, value in wanted.items() if nfs()[name].where == "client"}
+        self._ends.set_now(client)
+        self._ends.check(wanted)
+        steps["settings"] = time.monotonic() - start_s
+        self._current, self._applied = dict(whole), configuration
+        return Change.of(self.space.change(applied, configuration), steps)
+
+    def sample(self) -> Sample:
+        """What the client counts of its mount, and the dirty pages of the machine."""
+        machine = NfsMachine(LocalNode())
+        stats, meminfo = machine.read([MOUNTSTATS, str(MEMINFO)])
+        counters = {} if self._mount is None else counters_of(stats, self._mount.place)
+        return Sample(counters, deferred={"dirty_bytes": machine_dirty_bytes(meminfo)})
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The names of those counters."""
+        return frozenset(COUNTERS if self.options.path is not None else ())
+
+    def drain(self, limit_s: float) -> None:
+        """Write back all dirty pages of the machine that are there now.
+
+        Raises:
+            StageFailed: that takes longer.
+        """
+        NfsMachine(LocalNode()).run("write back", ["sync"], limit_s)
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The greatest age of dirty pages."""
+        return write_back_cycle_s({})
+
+    @property
+    def workspace(self) -> Workspace:
+        """A directory below the study's path, removed at the end."""
+        assert self._directory is not None, "a target is entered before it is used"
+        return Workspace(self._directory)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for."""
+        mount = {} if self._mount is None else {"mount": self._mount.source, "place": self._mount.place}
+        return {"target": "nfs", **describe_machine(), **mount, "device": {"name": self._ends.disk}}
+
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """nfs.conf, fstab, sysctl.d and udev, and commands for now."""
+        mount = self._mount
+        if mount is None:
+            return forms_of(configuration, chosen)
+        tuned = {word for one in nfs().values() if one.where == "mount" for word in (one.name, *one.words)}
+        given = [word for word in mount.given if word.partition("=")[0] not in tuned]
+        return forms_of(configuration, chosen, source=mount.source, place=mount.place, given=given)
+
+    def _find(self) -> None:
+        """The mount and the export that the study names.
+
+        Raises:
+            StudyError: there is none.
+            Refused: the mount is in use, and the study would unmount it.
+        """
+        machine, given = NfsMachine(LocalNode()), self.options
+        if given.path is not None:
+            self._mount = _below(machine.read([MOUNTINFO])[0], given.path)
+            if given.remounts is not None:
+                check_idle(self._mount.place, machine.read([MOUNTINFO])[0])
+        disk = None
+        if given.export is not None:
+            volume = backing_of(Path(given.export))
+            disk = None if volume is None else disk_of(volume)
+        self._ends = NfsEnds(
+            None if self._mount is None else machine,
+            None if given.export is None else machine,
+            "" if self._mount is None else self._mount.place,
+            disk,
+            given.export or "",
+        )
+        if given.export is not None:
+            try:
+                self._ends.export_options()
+            except StageFailed as failure:
+                raise StudyError(f"target.export = {given.export!r:.80}: {failure.message}") from failure
+
+    def _restoration(self, mount: NfsMounted, present: Mapping[str, Value]) -> NfsRestoration:
+        settings = {
+            name: int(value)
+            for name, value in present.items()
+            if nfs()[name].where == "client" and not isinstance(value, str)
+        }
+        mounts = self.options.remounts is not None
+        return NfsRestoration(mount.source, mount.place, mount.given, settings, mounts)
+
+    def _made_directory(self, undo: Keeper) -> Path:
+        path = Path(self.options.path or self.options.export or "")
+        place = path / f"ascar-nfs-{secrets.token_hex(4)}"
+        undo.undo_command(removal_of(place))
+        try:
+            (place / "load").mkdir(0o700, parents=True)
+        except OSError as error:
+            raise StudyError(
+                f"target.path = {str(path)!r:.80}: {error.strerror}; must be a directory that root writes to"
+            ) from error
+        return place / "load"
+
+    def _largest(self) -> int | None:
+        """The most that the server has granted in a request; greater sizes would be made smaller silently."""
+        if self._mount is None or not {"rsize", "wsize"} & set(self._settings):
+            return None
+        return max(int(nfs()[name].value_in(self._mount.options)) for name in ("rsize", "wsize"))
+
+    def _mount_anew(self, wanted: Mapping[str, Value]) -> None:
+        """Unmount it and mount it with these options; or else with those of before."""
+        client, mount = self._ends.client, self._mount
+        assert client is not None, "options are those of a client"
+        assert mount is not None, "options are those of a client"
+        tuned = [nfs()[name] for name in wanted if nfs()[name].where == "mount"]
+        words = {word for one in tuned for word in (one.name, *one.words)}
+        kept = [one for one in mount.given if one.partition("=")[0] not in words]
+        options = [text for one in tuned if (text := one.option(wanted[one.name]))]
+        client.unmount(mount.place)
+        try:
+            client.mount(mount.source, mount.place, [*kept, *options])
+        except StageFailed:
+            client.mount(mount.source, mount.place, mount.given)
+            raise
+
+    def _entered(self) -> Keeper:
+        assert self._keeper is not None, "a target is entered before it is used"
+        return self._keeper
+
+
+def check_idle(place: str, mountinfo: str) -> None:
+    """See that nobody uses a mount.
+
+    Args:
+        place: the mount point.
+        mountinfo: the text of `/proc/self/mountinfo`.
+
+    Raises:
+        Refused: a process has a file or a directory of it open, or something else is mounted on it.
+    """
+    points = [words[4] for line in mountinfo.splitlines() if len(words := line.split(" ")) > 4]
+    if any(point.startswith(f"{place}/") for point in points) or points.count(place) > 1:
+        raise Refused(f"target.path: something else is mounted on {place}; it is not unmounted")
+    users = sorted(set(_users(place)))
+    if users:
+        names = ", ".join(f"{name} (process {pid})" for pid, name in users[:_USERS_SHOWN])
+        raise Refused(
+            f"target.path: {place} is in use by {names}; it is not unmounted: end them, or leave out "
+            "target.remounts"
+        )
+
+
+def _users(place: str) -> Iterable[tuple[int, str]]:
+    """Processes that have something of a mount as their directory, their program, or an open file."""
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal():
+            continue
+        with suppress(OSError):
+            links = [process / "cwd", process / "root", process / "exe", *(process / "fd").iterdir()]
+            for link in links:
+                with suppress(OSError):
+                    file = os.readlink(link)  # noqa: PTH115 - also of what no path names
+                    if file == place or file.startswith(f"{place}/"):
+                        yield int(process.name), (process / "comm").read_text().strip()
+
+
+def _below(mountinfo: str, path: str) -> NfsMounted:
+    """The mount that a directory is on.
+
+    Raises:
+        StudyError: it is on none of NFS.
+    """
+    real = os.path.realpath(path)
+    around = [one for one in mounted(mountinfo) if real == one.place or real.startswith(f"{one.place}/")]
+    if not around:
+        raise StudyError(
+            f"target.path = {path!r:.80}: is on no mount of NFS; mount it first, or leave out target.server "
+            "for a server of the study's own"
+        )
+    return max(around, key=lambda one: len(one.place))
+
+
+def _check_any(settings: Collection[str]) -> None:
+    if not settings:
+        raise EnvironmentLacks("target: this machine has nothing of NFS to tune here")
+
+
+def _chosen(options: ExistingNfsOptions) -> Iterable[NfsSetting]:
+    """The settings that such a study may change."""
+    where = (() if options.path is None else ("mount", "client")) + (
+        () if options.export is None else ("server", "disk")
+    )
+    return [
+        one
+        for one in chosen(options.parameters, where)
+        if one.name not in ("vers", "nfsd.max_block_size")
+        and (options.remounts is not None or one.context == "dynamic")
+    ]

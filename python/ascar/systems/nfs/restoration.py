@@ -1,0 +1,102 @@
+"""What puts a mount of this machine back, by ascar itself or, if it was killed, by the keeper.
+
+    python -m ascar.systems.nfs.restoration RECORD
+
+`RECORD` is an `NfsRestoration` as JSON; it is in the keeper's journal before anything is changed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import msgspec
+
+from ascar import typed
+from ascar.catalogues.nfs import nfs
+from ascar.errors import AscarError, InputError, StageFailed
+from ascar.nodes.local import LocalNode
+from ascar.systems.nfs.machine import NfsMachine
+
+RESTORE_S = 180.0
+"""How long the keeper waits for it."""
+_IDLE_S, _LOOK_S = 15.0, 0.5
+
+
+class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A mount from before a study.
+
+    Attributes:
+        source: the server and its export.
+        place: the mount point.
+        options: what it was mounted with.
+        settings: the client's settings by name: of new connections, and of this mount.
+        mounts: whether the study mounts it anew, so that it has to be mounted as before.
+    """
+
+    source: str
+    place: str
+    options: tuple[str, ...]
+    settings: dict[str, int]
+    mounts: bool
+
+    @property
+    def command(self) -> list[str]:
+        """The command for the keeper's journal."""
+        return [sys.executable, "-m", "ascar.systems.nfs.restoration", msgspec.json.encode(self).decode()]
+
+    def carry_out(self) -> None:
+        """Mount it as before, and set what new mounts do not keep.
+
+        Raises:
+            InputError: the record names what is no setting of a client.
+            StageFailed: somebody uses the mount, so that it stays as it is; or it cannot be mounted.
+        """
+        unknown = [name for name in self.settings if name not in nfs() or nfs()[name].where != "client"]
+        if unknown:
+            raise InputError(f"{unknown[0]!r:.80}: must be a setting of a client of NFS")
+        machine = NfsMachine(LocalNode())
+        mount = machine.mount_of(self.place)
+        if self.mounts:
+            self._write(machine, "connection", None)
+            if mount is not None and mount.source == self.source:
+                _unmount(machine, self.place)
+                mount = None
+            if mount is None:
+                machine.mount(self.source, self.place, self.options)
+                mount = machine.mount_of(self.place)
+        # Another mount than that of before has values of its own.
+        if mount is not None and mount.source == self.source:
+            self._write(machine, "dynamic", mount.number)
+
+    def _write(self, machine: NfsMachine, context: str, number: str | None) -> None:
+        settings = ((nfs()[name], value) for name, value in self.settings.items())
+        machine.write({one.file(number): str(value) for one, value in settings if one.context == context})
+
+
+def _unmount(machine: NfsMachine, place: str) -> None:
+    """Unmount it, once the load that was killed with ascar has ended."""
+    end_s = time.monotonic() + _IDLE_S
+    while True:
+        try:
+            machine.unmount(place)
+        except StageFailed:
+            if time.monotonic() > end_s:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+def main() -> int:
+    """Put back what the record on the command line says."""
+    try:
+        typed.decode(sys.argv[1].encode(), NfsRestoration).carry_out()
+    except (AscarError, msgspec.MsgspecError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

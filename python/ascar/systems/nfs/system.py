@@ -1,0 +1,411 @@
+"""The target of kind "nfs".
+
+[target]
+kind = "nfs"
+parameters = "expert"         # or "wide": every setting of the catalogue
+disk = "read-ahead-cliff"     # the scenario that says how long the server's disk takes
+disk_size = "2 GiB"
+link = { rate_mbit_per_s = 1000, delay_ms = 0.2 }
+
+A server and a client, each a kernel of its own on this machine (user-mode Linux), made for the study. The
+load runs in the client. `server = "existing"` tunes a mount, or a server, of this machine instead
+(`existing.py`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ascar.catalogues.nfs import nfs
+from ascar.errors import AscarError, InputError, StageFailed, StudyError
+from ascar.results.machine import Need
+from ascar.results.trial import Change
+from ascar.space import ChangeCost, Configuration
+from ascar.study import convert
+from ascar.systems import Sample, Starter, Target
+from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
+from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.machine import describe_machine
+from ascar.systems.needs import program_need
+from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
+from ascar.systems.nfs.nodes import LOAD_MARK, PLACE, NfsNodes
+from ascar.systems.nfs.settings import in_order
+from ascar.systems.nfs.space import chosen, nfs_space
+from ascar.systems.nfs.statements import forms_of
+from ascar.testbed import user_mode
+from ascar.testbed.kernel_parts import LinkShape, NodeDisk
+from ascar.units import format_size, parse_size
+from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from types import TracebackType
+
+    from ascar.space import Value
+    from ascar.systems import System
+
+_DIRECTORY = "/var/tmp"  # noqa: S108 - what is made in it has a name that nobody knows
+_WRITE_BACK_S = 300.0
+_DISK_BYTES, _MEMORY_BYTES = (64 << 20, 1 << 46), (128 << 20, 1 << 40)
+"""What a disk, and a node, can have."""
+_LARGEST = "nfsd.max_block_size"
+_DISK_COUNTERS = {"disk_read_bytes": (2, 512), "disk_write_bytes": (6, 512), "disk_busy_s": (9, 1e-3)}
+"""Totals of a block device's `stat`: the field, and its unit."""
+_DISK_STAT = "/sys/block/nbd0/stat"
+_DEFERRED = ("client_dirty_bytes", "server_dirty_bytes")
+_DIRTY_BYTES_MIN = 1 << 20
+"""Below, nothing that matters waits to be written."""
+
+
+class NfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[target]` of kind "nfs".
+
+    Attributes:
+        parameters: "expert", about ten settings, or "wide", all of the catalogue.
+        disk: a preset or a file of the simulator, which says how long the server's disk takes.
+        disk_size: the size of the disk.
+        file_system: what is made on it: ext4, xfs or btrfs.
+        link: what is between client and server: rate_mbit_per_s, delay_ms, loss_percent, queue_packets.
+        server_memory: the memory of the server's node.
+        client_memory: the memory of the client's node.
+        directory: the directory in which one is made for the disk's data. None: /var/tmp.
+    """
+
+    parameters: Literal["expert", "wide"] = "expert"
+    disk: str = "read-ahead-cliff"
+    disk_size: str = "2 GiB"
+    file_system: Literal["ext4", "xfs", "btrfs"] = "ext4"
+    link: dict[str, Any] = msgspec.field(default_factory=lambda: {"rate_mbit_per_s": 1000, "delay_ms": 0.2})
+    server_memory: str = "384 MiB"
+    client_memory: str = "256 MiB"
+    directory: str | None = None
+
+
+class Nfs(Target):
+    """A server and a client of NFS, of the study's own.
+
+    Args:
+        options: the `[target]` table without its kind.
+
+    Raises:
+        StudyError: a key is wrong.
+    """
+
+    default_workload: str | None = "fio"
+    workloads = frozenset({"command", "filebench", "fio"})
+    changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
+    initialises_lazily = False
+    starter = Starter(
+        target={"parameters": '"expert"', "disk": '"read-ahead-cliff"', "disk_size": '"2 GiB"'},
+        space={
+            "preset": '#preset = "storage-v5"',
+            "allow_cost": '#allow_cost = ["dyn-kernel", "dyn-app", "umount-mount"]',
+            "weaker": "durability",
+            "pinned": "nconnect = 1",
+            "constraint": "rsize >= 65536",
+            "forbidden": "rsize = 16384, nconnect = 8",
+        },
+        workload=lambda: {
+            "kind": '"fio"',
+            "options": '{ rw = "read", bs = "256k", size = "24m", numjobs = 16, ioengine = "psync" }',
+        },
+    )
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        from ascar.simulation import open_scenario
+
+        self.options = convert(options, NfsOptions, "target")
+        self._link = convert(self.options.link, LinkShape, "target.link")
+        try:
+            open_scenario(self.options.disk)
+        except InputError as error:
+            raise StudyError(f"target.disk = {self.options.disk!r:.80}: {error.message}") from error
+        size_bytes = _bytes("disk_size", self.options.disk_size, _DISK_BYTES)
+        self._disk = NodeDisk(
+            "data", self.options.disk, size_bytes // 4096 * 4096, file_system=self.options.file_system
+        )
+        server, client = (
+            _bytes(key, getattr(self.options, key), _MEMORY_BYTES)
+            for key in ("server_memory", "client_memory")
+        )
+        self._memory_mib = server >> 20, client >> 20
+        given = self.options.directory
+        if given is not None and ("\0" in given or not Path(given).is_absolute() or not Path(given).is_dir()):
+            raise StudyError(f"target.directory = {given!r:.80}: must be the absolute path of a directory")
+        self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
+        self.space = nfs_space(self._settings.values(), {}, largest=int(nfs()[_LARGEST].default))
+        self._keeper: Keeper | None = None
+        self._nodes: NfsNodes | None = None
+        self._place: Path | None = None
+        self._current: dict[str, Value] = {}
+        self._applied: Mapping[str, Value] = {}
+        self._filled = False
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """A mount or a server that people use is tuned in another way."""
+        if "server" not in options:
+            return cls
+        from ascar.systems.nfs.existing import ExistingNfs
+
+        return ExistingNfs
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """The kernel as a process, and what server and client run in it."""
+        purpose = "a server and a client of NFS, each a kernel of its own"
+        missing = user_mode.missing()
+        found = "yes" if missing is None else None
+        packages = ("nfs-kernel-server nfs-common", "nfs-utils")
+        return (
+            Need("user-mode-linux", purpose, found, ("nfs",), "user-mode-linux kmod iproute2"),
+            *(program_need(name, purpose, packages, ("nfs",)) for name in ("rpc.nfsd", "mount.nfs")),
+            program_need("nbd-client", "the server's disk", ("nbd-client", "nbd"), ("nfs",)),
+        )
+
+    @classmethod
+    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
+        """Every setting of the list."""
+        return catalogue_of(one.parameter() for one in nfs().values())
+
+    def __enter__(self) -> Nfs:
+        """Boot both nodes and mount the export; what is in force then becomes the defaults.
+
+        Raises:
+            StudyError: the directory cannot be written to.
+            EnvironmentLacks: what the nodes need is not installed.
+            WorkError: they do not come up.
+        """
+        directory = self.options.directory or _DIRECTORY
+        try:
+            place = self._place = Path(tempfile.mkdtemp(prefix="ascar-nfs-", dir=directory))
+        except OSError as error:
+            raise StudyError(
+                f"target.directory = {directory!r}: {error.strerror}; name a directory that you may write to"
+            ) from error
+        try:
+            self._keeper = Keeper("nfs", user=True).start()
+            self._keeper.undo_command(removal_of(place))
+            threads = int(nfs()["nfsd.threads"].default)
+            self._nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads)
+            self._begin()
+            present = {name: one for name, one in self._values().items() if name in self.space.names}
+            settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
+            known = {self._settings[name].name: value for name, value in present.items()}
+            self.space = nfs_space(settings, known, largest=largest)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End both nodes, and remove everything."""
+        self._close()
+
+    def apply(self, configuration: Configuration) -> Change:
+        """Set what differs; server and mounts are made anew only for what takes effect no earlier.
+
+        Raises:
+            StageFailed: a kernel refuses a value, or allows another one.
+        """
+        nodes, steps = self._entered(), dict[str, float]()
+        before, self._current = self._current, {}
+        applied, self._applied = self._applied, {}
+        if not nodes.are_up:
+            start_s = time.monotonic()
+            self._boot_again()
+            steps["boot"], before, applied = time.monotonic() - start_s, {}, {}
+        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
+        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
+        if (words := _options(wanted, "boot")) != nodes.kernel_words:
+            start_s = time.monotonic()
+            nodes.end(words)
+            self._boot_again()
+            steps["boot"], before = time.monotonic() - start_s, {}
+        different = [self._settings[name] for name, value in whole.items() if before.get(name) != value]
+        contexts = {one.context for one in different}
+        start_s = time.monotonic()
+        if contexts & {"connection", "restart"}:
+            nodes.unmount()
+            if "restart" in contexts:
+                nodes.restart_server({**_defaults(), **wanted})
+                steps["server"], start_s = time.monotonic() - start_s, time.monotonic()
+            nodes.ends.set_before_mount(wanted)
+            nodes.mount(_options(wanted, "mount"))
+            steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
+        if any(one.where == "export" for one in different):
+            self._export(wanted)
+        nodes.ends.set_now(wanted)
+        nodes.ends.check(wanted)
+        steps["settings"] = time.monotonic() - start_s
+        self._current, self._applied = dict(whole), configuration
+        difference = self.space.change(applied, configuration)
+        return Change.of(difference, steps, filled=self._filled)
+
+    def settle(self) -> Mapping[str, float]:
+        """Nothing is left to be written, and no file is in a memory.
+
+        Raises:
+            StageFailed: a node does not answer.
+        """
+        nodes, start_s = self._entered(), time.monotonic()
+        nodes.end_load()
+        nodes.write_back(_WRITE_BACK_S)
+        written_s = time.monotonic()
+        nodes.drop_caches()
+        self._filled = True
+        return {"write back": written_s - start_s, "drop caches": time.monotonic() - written_s}
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        return {name: value for name, value in self._values().items() if name in names}
+
+    def health(self, limit_s: float) -> None:
+        """See that the client reaches its files.
+
+        Raises:
+            StageFailed: it does not within `limit_s`.
+        """
+        client = self._entered().ends.client
+        assert client is not None, "a study's own nodes have a client"
+        client.run("look at the mount", ["stat", "-f", "--", PLACE], max(1.0, limit_s))
+
+    def sample(self) -> Sample:
+        """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both.
+
+        Raises:
+            StageFailed: a node does not answer.
+        """
+        ends = self._entered().ends
+        assert ends.client is not None
+        assert ends.server is not None
+        stats, of_client = ends.client.read([MOUNTSTATS, str(MEMINFO)])
+        stat, of_server = ends.server.read([_DISK_STAT, str(MEMINFO)])
+        fields = stat.split()
+        disk = {
+            name: float(fields[at]) * unit if len(fields) > at and fields[at].isdecimal() else 0.0
+            for name, (at, unit) in _DISK_COUNTERS.items()
+        }
+        dirty = map(machine_dirty_bytes, (of_client, of_server))
+        return Sample(
+            {**counters_of(stats, PLACE), **disk}, deferred=dict(zip(_DEFERRED, dirty, strict=True))
+        )
+
+    @property
+    def sampled(self) -> frozenset[str]:
+        """The names of those counters."""
+        return frozenset({*COUNTERS, *_DISK_COUNTERS})
+
+    def drain(self, limit_s: float) -> None:
+        """Write back what the client and the server hold.
+
+        Raises:
+            StageFailed: it takes longer.
+        """
+        self._entered().write_back(limit_s)
+
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The greatest age of dirty pages, where the load leaves some."""
+        if max(metrics.get(f"deferred_{name}", 0.0) for name in _DEFERRED) < _DIRTY_BYTES_MIN:
+            return 0.0
+        return write_back_cycle_s({"vm_dirty_expire_centisecs": 3000, "vm_dirty_writeback_centisecs": 500})
+
+    @property
+    def workspace(self) -> Workspace:
+        """A directory on the mount, in the client's node."""
+        return Workspace(Path(PLACE) / "load", environment={LOAD_MARK: "nfs"}, node=self._entered().client)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What results are valid for: kernels and queues are real, the disk and the link are models."""
+        nodes = self._entered()
+        return {
+            "target": "nfs",
+            **describe_machine(),
+            "kernel_of_nodes": nodes.client.facts().kernel,
+            "device": {"name": "disk", "model": self.options.disk, "file_system": self.options.file_system},
+            "link": msgspec.to_builtins(self._link),
+            "memory_mib": {"server": self._memory_mib[0], "client": self._memory_mib[1]},
+        }
+
+    def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
+        """nfs.conf, fstab, sysctl.d and udev, and commands for now."""
+        return forms_of(configuration, chosen)
+
+    def _begin(self) -> None:
+        """Boot, and be as a server and a client are that nobody has tuned."""
+        nodes = self._entered()
+        nodes.boot()
+        # Of its little memory the server would make requests small, which no server with 4 GiB does.
+        nodes.restart_server(_defaults())
+        nodes.mount(_options(in_order(_defaults()), "mount"))
+
+    def _boot_again(self) -> None:
+        """Boot after a node has died; the files on the disk are there again."""
+        try:
+            self._begin()
+        except StageFailed:
+            raise
+        except AscarError as error:
+            raise StageFailed("nfs", error.message) from error
+
+    def _export(self, wanted: Mapping[str, Value]) -> None:
+        ends = self._entered().ends
+        assert ends.server is not None
+        words = {word for one in nfs().values() if one.where == "export" for word in one.words}
+        kept = [one for one in ends.export_options() if one not in words]
+        ends.server.export("*", ends.exported, (*_options(wanted, "export"), *kept))
+
+    def _values(self) -> dict[str, Value]:
+        told = self._entered().ends.values(self._settings.values())
+        return {one.parameter_name: told[one.name] for one in self._settings.values() if one.name in told}
+
+    def _close(self) -> None:
+        nodes, self._nodes = self._nodes, None
+        keeper, self._keeper = self._keeper, None
+        place, self._place = self._place, None
+        self._current, self._applied, self._filled = {}, {}, False
+        try:
+            if nodes is not None:
+                nodes.close()
+            if place is not None:
+                shutil.rmtree(place, ignore_errors=True)
+                if keeper is not None and not place.exists():
+                    keeper.undo_forget(removal_of(place))
+        finally:
+            if keeper is not None:
+                keeper.close()
+
+    def _entered(self) -> NfsNodes:
+        if self._nodes is None:
+            raise StageFailed("program", "the target is entered before it is used")
+        return self._nodes
+
+
+def _defaults() -> dict[str, Value]:
+    return {name: one.default for name, one in nfs().items()}
+
+
+def _options(wanted: Mapping[str, Value], where: str) -> tuple[str, ...]:
+    """The options of a mount, an export or a kernel, of those settings that are wanted."""
+    settings = ((nfs()[name], value) for name, value in wanted.items())
+    return tuple(text for one, value in settings if one.where == where and (text := one.option(value)))
+
+
+def _bytes(key: str, given: str, allowed: tuple[int, int]) -> int:
+    try:
+        size_bytes = parse_size(given)
+    except InputError as error:
+        raise StudyError(f"target.{key}: {error.message}") from None
+    low, high = allowed
+    if not low <= size_bytes <= high:
+        raise StudyError(f"target.{key} = {given!r}: must be from {format_size(low)} to {format_size(high)}")
+    return size_bytes

@@ -1,0 +1,340 @@
+"""NFS as a target: its catalogue, what kernels say, options, what is refused; see also test_nfs_nodes.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ascar.campaign import PreparedStudy
+from ascar.catalogues import linux
+from ascar.catalogues.nfs import nfs
+from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed, StudyError
+from ascar.nodes import Finished
+from ascar.space import ChangeCost, Guarantee
+from ascar.study import Study
+from ascar.systems import open_target
+from ascar.systems.nfs import Nfs, nfs_space
+from ascar.systems.nfs.existing import ExistingNfs, check_idle
+from ascar.systems.nfs.machine import NfsMachine
+from ascar.systems.nfs.mounts import COUNTERS, counters_of, mount_at, mounted
+from ascar.systems.nfs.restoration import NfsRestoration
+from ascar.systems.nfs.settings import NfsEnds, in_order
+from ascar.systems.nfs.space import chosen
+from ascar.systems.nfs.statements import forms_of
+
+DATA = Path(__file__).parents[1] / "data" / "nfs"
+MOUNTINFO = (DATA / "mountinfo").read_text()
+MOUNTSTATS = (DATA / "mountstats").read_text()
+WIDE = nfs_space(nfs().values(), {})
+
+
+class Said:
+    """A node on which every program says the same."""
+
+    name = "said"
+
+    def __init__(self, out: str = "", status: int = 0, err: str = "") -> None:
+        self.done = Finished(status, out.encode(), err)
+        self.asked: list[list[str]] = []
+
+    def run(self, argv: list[str], limit_s: float, stdin: bytes = b"") -> Finished:
+        self.asked.append(list(argv))
+        return self.done
+
+
+def machine(*said: object) -> NfsMachine:
+    return NfsMachine(Said(*said))  # type: ignore[arg-type]
+
+
+# The catalogue.
+
+
+def test_every_setting_is_a_parameter_and_its_knob_is_the_keepers() -> None:
+    for one in nfs().values():
+        assert one.parameter().default == one.default
+        assert one.what.endswith("."), one.name
+        assert not one.knob or one.knob in linux(), one.name
+        assert bool(one.words) == (one.kind == "boolean"), one.name
+        assert one.value(one.text(one.default)) == one.default, one.name
+        assert set(one.guarantees) <= set(Guarantee)
+
+
+def test_options_that_promise_less_are_weaker() -> None:
+    weaker = {
+        ("hard", False): {"durability", "integrity"},
+        ("cto", False): {"integrity"},
+        ("actimeo", 600): {"integrity"},
+        ("lock", False): {"consistency", "integrity"},
+        ("sync", False): {"durability", "consistency"},
+    }
+    for (name, value), guarantees in weaker.items():
+        assert WIDE[name].weakens(value) == guarantees
+        assert not WIDE[name].weakens(WIDE[name].default)
+    for parameter in WIDE.parameters:
+        if parameter.name not in {name for name, _ in weaker}:
+            assert not parameter.weaker, parameter.name
+
+
+def test_what_takes_effect_at_once_costs_no_mount() -> None:
+    costs = {parameter.name: parameter.cost for parameter in WIDE.parameters}
+    assert costs["bdi_read_ahead_kb"] == costs["nfsd_threads"] == ChangeCost.DYN_KERNEL
+    assert costs["rsize"] == costs["nfs_max_session_slots"] == ChangeCost.UMOUNT_MOUNT
+    assert costs["nfsd_max_block_size"] == ChangeCost.APP_RESTART
+    assert costs["wdelay"] == ChangeCost.DYN_APP
+
+
+def test_requests_are_no_larger_than_the_server_takes() -> None:
+    default = WIDE.default()
+    with pytest.raises(InputError, match="rsize"):
+        WIDE.validate({**default, "nfsd_max_block_size": 65536})
+    sized = nfs_space(chosen("expert"), {"rsize": 32768, "wsize": 32768}, largest=32768)
+    with pytest.raises(InputError, match="rsize"):
+        sized.validate({**sized.default(), "rsize": 65536})
+
+
+def test_a_value_in_force_that_no_search_would_try_is_the_default_all_the_same() -> None:
+    found = nfs_space(nfs().values(), {"rsize": 12288, "nfsd.threads": 300, "disk.scheduler": "none"})
+    assert (found["rsize"].default, found["nfsd_threads"].default) == (12288, 300)
+    soft = nfs_space(nfs().values(), {"hard": False})
+    assert not soft["hard"].weakens(False), "what the mount does already is no longer weaker"
+
+
+def test_a_condition_counts_where_the_study_searches_what_it_speaks_of() -> None:
+    assert WIDE["nfs_max_session_slots"].condition is not None
+    assert nfs_space(chosen("expert"), {})["nfs_max_session_slots"].condition is None
+
+
+# What kernels say.
+
+
+def test_a_recorded_mount_is_read() -> None:
+    (mount,) = mounted(MOUNTINFO)
+    assert (mount.source, mount.place, mount.kind) == ("server:/data", "/mnt/data", "nfs4")
+    assert mount.number.startswith("0:")
+    read = {
+        name: nfs()[name].value_in(mount.options) for name in ("vers", "nconnect", "hard", "cto", "actimeo")
+    }
+    assert read == {"vers": "4.2", "nconnect": 2, "hard": True, "cto": True, "actimeo": -1}
+    assert not any(one.startswith(("addr=", "clientaddr=")) for one in mount.given)
+    assert mount_at(MOUNTINFO, "/mnt") is None
+
+
+def test_the_latest_mount_of_a_place_is_the_one_that_is_seen() -> None:
+    line = next(line for line in MOUNTINFO.splitlines() if " nfs4 " in line)
+    later = line.replace("server:/data", "server:/other")
+    found = mount_at(f"{line}\n{later}\n", "/mnt/data")
+    assert found is not None
+    assert found.source == "server:/other"
+
+
+def test_names_with_spaces_are_read_as_they_are() -> None:
+    line = next(line for line in MOUNTINFO.splitlines() if " nfs4 " in line)
+    (found,) = mounted(line.replace("/mnt/data", r"/mnt/my\040data"))
+    assert found.place == "/mnt/my data"
+
+
+@pytest.mark.parametrize("text", ["", "\0", " - ", "1 2 3 - nfs4 a b", MOUNTINFO[:200], "x" * 100_000])
+def test_what_cannot_be_read_is_no_mount(text: str) -> None:
+    assert mounted(text) == []
+
+
+def test_counters_of_a_recorded_mount() -> None:
+    found = counters_of(MOUNTSTATS, "/mnt/data")
+    assert set(found) == set(COUNTERS)
+    assert found["nfs_operations"] > 0
+    assert found["nfs_transmissions"] >= found["nfs_operations"]
+    assert found["nfs_write_bytes"] > 0
+    assert found["nfs_timeouts"] == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("fstype nfs4", "fstype ext4"), ("mounted on", "mounted at"), ("/mnt/data", "/mnt/b")],
+)
+def test_counters_of_no_mount_are_refused(wrong: str, right: str) -> None:
+    with pytest.raises(StageFailed, match="nothing of NFS is mounted there"):
+        counters_of(MOUNTSTATS.replace(wrong, right), "/mnt/data")
+
+
+def test_lines_that_are_cut_or_wrong_add_nothing() -> None:
+    whole = counters_of(MOUNTSTATS, "/mnt/data")
+    broken = MOUNTSTATS.replace("READ: ", "READ: x ").replace("bytes:\t", "bytes:\t- ")
+    found = counters_of(broken, "/mnt/data")
+    assert found["nfs_operations"] < whole["nfs_operations"]
+    assert found["nfs_read_bytes"] == 0
+
+
+def test_limits_of_attributes_are_what_actimeo_sets() -> None:
+    options = ("rw", "acregmin=600", "acregmax=600", "acdirmin=600", "acdirmax=600", "soft", "nocto")
+    assert nfs()["actimeo"].value_in(options) == 600
+    assert nfs()["hard"].value_in(options) is False
+    assert nfs()["cto"].value_in(options) is False
+
+
+# Setting.
+
+
+def test_tunables_of_bfq_are_written_where_bfq_is() -> None:
+    values = {name: one.default for name, one in nfs().items()}
+    assert "disk.slice_idle" not in in_order(values)
+    assert list(in_order({**values, "disk.scheduler": "bfq"})) == list(nfs())
+
+
+def test_what_is_not_in_force_fails_by_name() -> None:
+    line = next(line for line in MOUNTINFO.splitlines() if " nfs4 " in line)
+    ends = NfsEnds(machine(f"{line}\n\0"), None, "/mnt/data")
+    granted = int(next(one for one in mounted(line)[0].options if one.startswith("rsize=")).split("=")[1])
+    ends.check({"rsize": granted})
+    with pytest.raises(StageFailed, match=f"rsize = 2097152: is {granted} once it is set"):
+        ends.check({"rsize": 2097152})
+
+
+def test_a_machine_that_says_too_little_fails() -> None:
+    with pytest.raises(StageFailed, match="cannot be read"):
+        machine("one").read(["/proc/a", "/proc/b"])
+    with pytest.raises(StageFailed, match=r"node said: set: .*the kernel refuses it"):
+        machine("", 1, "/proc/a = 1: the kernel refuses it\n").write({"/proc/a": "1"})
+
+
+def test_the_options_of_an_export_are_told() -> None:
+    told = "/srv/other\t*(ro)\n/srv/data\t*(rw,async,no_wdelay,fsid=1)\n"
+    ends = NfsEnds(None, machine(told), "", exported="/srv/data")
+    assert "async" in ends.export_options()
+    with pytest.raises(StageFailed, match="/srv/none: is not exported"):
+        NfsEnds(None, machine(told), "", exported="/srv/none").export_options()
+
+
+# The words of an administrator.
+
+
+def test_a_configuration_is_said_in_the_files_that_there_are() -> None:
+    values = {
+        **{one.parameter_name: one.default for one in nfs().values()},
+        "nfsd_threads": 16,
+        "bdi_read_ahead_kb": 4096,
+        "rsize": 262144,
+        "cto": False,
+        "disk_read_ahead_kb": 2048,
+        "sunrpc_tcp_max_slot_table_entries": 64,
+    }
+    chosen_names = [name for name, value in values.items() if value != WIDE[name].default]
+    found = forms_of(values, chosen_names)
+    assert found["nfs.conf"] == ["[nfsd]", "threads=16", "[nfsrahead]", "nfs=4096", "nfs4=4096"]
+    assert found["fstab"] == ["SERVER:/EXPORT /MOUNT nfs rsize=262144,nocto 0 0"]
+    assert found["sysctl"] == ["sunrpc.tcp_max_slot_table_entries = 64"]
+    assert found["udev"] == [
+        'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="DEVICE", ATTR{queue/read_ahead_kb}="2048"'
+    ]
+    assert "rpc.nfsd 16" in found["shell"]
+    assert found["shell"].index("umount /MOUNT") < len(found["shell"]) - 1
+    assert not forms_of(values, [])
+
+
+def test_a_hostile_mount_stays_one_word() -> None:
+    found = forms_of({"rsize": 65536}, ["rsize"], source="a:/$(touch x)", place="/mnt/a; b")
+    assert "mount -t nfs -o rsize=65536 'a:/$(touch x)' '/mnt/a; b'" in found["shell"]
+    assert found["fstab"] == [r"a:/$(touch\040x) /mnt/a;\040b nfs rsize=65536 0 0"]
+
+
+def test_a_shell_takes_the_commands_for_what_they_are() -> None:
+    values = {one.parameter_name: one.default for one in nfs().values()}
+    lines = forms_of(values, list(values))["shell"]
+    done = subprocess.run(["sh", "-n"], input="\n".join(lines), text=True, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"disk": "no-such-disk"}, "target.disk = 'no-such-disk'"),
+        ({"disk_size": "1 MiB"}, "target.disk_size = '1 MiB': must be from"),
+        ({"server_memory": "1 GiB 2"}, "target.server_memory"),
+        ({"client_memory": "64 MiB"}, "target.client_memory = '64 MiB': must be from 128 MiB"),
+        ({"directory": "relative"}, "target.directory = 'relative'"),
+        ({"link": {"delay_ms": -1}}, "link.delay_ms"),
+        ({"clients": 3}, "target.clients: unknown key"),
+        ({"server": "existing"}, "target.path: missing"),
+        ({"server": "existing", "path": "mnt"}, "target.path = 'mnt'"),
+        ({"server": "existing", "export": "/srv", "remounts": "allowed"}, "target.remounts = 'allowed'"),
+    ],
+)
+def test_a_broken_target_is_refused_by_key(options: dict[str, object], said: str) -> None:
+    kind = Nfs.variant(options)
+    with pytest.raises(StudyError) as caught:
+        kind(options)  # type: ignore[call-arg]
+    assert said in caught.value.message
+
+
+def test_only_root_tunes_what_people_use() -> None:
+    if os.geteuid() == 0:
+        pytest.skip("is root")
+    with (
+        pytest.raises(EnvironmentLacks, match="needs root"),
+        ExistingNfs({"server": "existing", "path": "/mnt"}),
+    ):
+        pass
+
+
+def test_a_directory_on_no_mount_of_nfs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with (
+        pytest.raises(StudyError, match="is on no mount of NFS"),
+        ExistingNfs({"server": "existing", "path": str(tmp_path)}),
+    ):
+        pass
+
+
+def test_a_mount_in_use_is_refused_and_its_user_named(tmp_path: Path) -> None:
+    place = os.path.realpath(tmp_path)
+    mountinfo = f"30 20 0:40 / {place} rw - nfs4 server:/data rw\n"
+    check_idle(place, mountinfo)
+    child = subprocess.Popen(["sleep", "100"], cwd=place)
+    try:
+        with pytest.raises(Refused, match=rf"in use by sleep \(process {child.pid}\); it is not unmounted"):
+            check_idle(place, mountinfo)
+    finally:
+        child.kill()
+        child.wait()
+    with (tmp_path / "file").open("w"), pytest.raises(Refused, match=f"process {os.getpid()}"):
+        check_idle(place, mountinfo)
+
+
+def test_a_mount_below_another_is_not_unmounted(tmp_path: Path) -> None:
+    inner = f"31 30 0:41 / {tmp_path}/inner rw - tmpfs none rw\n"
+    with pytest.raises(Refused, match="something else is mounted on"):
+        check_idle(str(tmp_path), f"30 20 0:40 / {tmp_path} rw - nfs4 server:/data rw\n{inner}")
+
+
+def test_the_keeper_is_told_what_puts_a_mount_back() -> None:
+    record = NfsRestoration("s:/d", "/mnt/d", ("rw", "vers=4.2"), {"nfs.max_session_slots": 64}, mounts=False)
+    program, _, module, _ = record.command
+    assert (program, module) == (sys.executable, "ascar.systems.nfs.restoration")
+    wrong = NfsRestoration("s:/d", "/mnt/d", (), {"nfsd.threads": 1}, mounts=False)
+    with pytest.raises(InputError, match=r"'nfsd\.threads': must be a setting of a client"):
+        wrong.carry_out()
+    done = subprocess.run([*record.command[:3], "{}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "missing required field" in done.stderr
+
+
+def test_a_load_that_works_on_files_of_this_machine_is_refused() -> None:
+    study = Study.parse(
+        '[study]\nname = "s"\nobjective = "maximize throughput_ops_per_s"\nbudget = "1 min"\n'
+        '[target]\nkind = "nfs"\n[workload]\nkind = "sqlite-transactions"\n'
+    )
+    with pytest.raises(
+        StudyError, match=r"workload\.kind = 'sqlite-transactions': must be one of command, fil"
+    ):
+        PreparedStudy.open(study)
+
+
+def test_the_kind_is_found_by_name() -> None:
+    assert isinstance(open_target({"kind": "nfs"}), Nfs)
+    assert isinstance(open_target({"kind": "nfs", "server": "existing", "path": "/mnt"}), ExistingNfs)
