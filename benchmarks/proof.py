@@ -190,6 +190,22 @@ PROOFS = (
         ),
         "configurations",
     ),
+    Proof(
+        "make Cao's configurations in a node",
+        10,
+        20,
+        (
+            "tests/systems/test_localfs_node.py::"
+            "test_configurations_drawn_at_random_are_made_mounted_and_loaded_in_a_node",
+        ),
+        "configurations",
+    ),
+    Proof(
+        "kill a study in a node",
+        20,
+        2,
+        ("tests/systems/test_localfs_node.py::test_a_study_that_is_killed_leaves_nothing",),
+    ),
     Schedules("schedules of faults", 5, 20_000, (), "schedules", language="Rust"),
     Proof("compare speeds of the machine", 10, 1, (), "times", ("-m", "paced")),
     Proof("start Ceph clusters", 10, 1, (), "times", ("-m", "cluster")),

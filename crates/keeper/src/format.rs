@@ -8,7 +8,7 @@ use crate::fault::{Fault, Result};
 use crate::protocol::{FormatRequest, Scalar};
 
 /// The file systems we make.
-pub const FILE_SYSTEMS: [&str; 5] = ["ext2", "ext3", "ext4", "xfs", "btrfs"];
+pub const FILE_SYSTEMS: [&str; 7] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs"];
 /// Seeds the hash of directory entries: the same names land in the same blocks in every trial (Cao, section 6.6).
 const HASH_SEED: &str = "61736361-7200-4000-8000-736565640000";
 
@@ -126,6 +126,13 @@ const BTRFS: Table = &[
     ("mixed", Boolean, Bare("-M")),
 ];
 
+const NILFS2: Table = &[
+    ("block_size_bytes", PowerOfTwo(1024, 65536), Switch("-b")),
+    ("blocks_per_segment", PowerOfTwo(16, 64 * MI), Switch("-B")),
+];
+
+const REISERFS: Table = &[("block_size_bytes", PowerOfTwo(512, 8192), Switch("-b"))];
+
 const EXT_FEATURES: &[&str] = &[
     "64bit",
     "bigalloc",
@@ -169,6 +176,18 @@ pub struct Command {
     pub arguments: Vec<String>,
 }
 
+/// The command that gives a new file system its UUID, where the program that makes it cannot.
+pub fn naming(fs: &str, device: &Path, uuid: &str) -> Option<Command> {
+    (fs == "nilfs2").then(|| Command {
+        program: "nilfs-tune",
+        arguments: vec![
+            "-U".to_owned(),
+            uuid.to_owned(),
+            device.display().to_string(),
+        ],
+    })
+}
+
 /// Checks the request and builds the command. `uuid` identifies the file systems of this session.
 ///
 /// # Errors
@@ -179,6 +198,8 @@ pub fn command(request: &FormatRequest, device: &Path, uuid: &str) -> Result<Com
         "ext3" | "ext4" => ("mke2fs", vec![EXT, EXT_JOURNAL], EXT_FEATURES),
         "xfs" => ("mkfs.xfs", vec![XFS], &[]),
         "btrfs" => ("mkfs.btrfs", vec![BTRFS], BTRFS_FEATURES),
+        "nilfs2" => ("mkfs.nilfs2", vec![NILFS2], &[]),
+        "reiserfs" => ("mkreiserfs", vec![REISERFS], &[]),
         fs => {
             return Err(Fault::input(format!(
                 "fs = {fs:?}: allowed are {}",
@@ -308,6 +329,9 @@ impl Words {
                 ["-f", "-K", "-q"].map(Into::into).to_vec()
             }
             "btrfs" => ["-f", "-K", "-q", "-U", uuid].map(Into::into).to_vec(),
+            "nilfs2" => ["-f", "-K", "-q"].map(Into::into).to_vec(),
+            // Twice: it does not ask.
+            "reiserfs" => ["-f", "-f", "-q", "-u", uuid].map(Into::into).to_vec(),
             _ => {
                 let extended = self.parts.entry("-E").or_default();
                 extended.extend(
@@ -317,7 +341,8 @@ impl Words {
                 ["-F", "-q", "-t", fs, "-U", uuid].map(Into::into).to_vec()
             }
         };
-        words.extend(["-L".to_owned(), LABEL.to_owned()]);
+        let label = if fs == "reiserfs" { "-l" } else { "-L" };
+        words.extend([label.to_owned(), LABEL.to_owned()]);
         words.append(&mut self.switches);
         for (switch, parts) in self.parts {
             words.extend([switch.to_owned(), parts.join(",")]);

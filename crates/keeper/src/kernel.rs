@@ -50,6 +50,8 @@ pub fn capabilities() -> Capabilities {
     let maker = |fs: &str| match fs {
         "xfs" => "mkfs.xfs",
         "btrfs" => "mkfs.btrfs",
+        "nilfs2" => "mkfs.nilfs2",
+        "reiserfs" => "mkreiserfs",
         _ => "mke2fs",
     };
     let file_systems = FILE_SYSTEMS
@@ -154,7 +156,7 @@ impl Messages {
 fn names_no_device(message: &str) -> bool {
     let source = message.split(':').next().unwrap_or_default().to_lowercase();
     !source.contains('(')
-        && ["ext", "xfs", "btrfs"]
+        && ["ext", "xfs", "btrfs", "nilfs", "reiserfs"]
             .iter()
             .any(|fs| source.starts_with(fs))
 }

@@ -131,6 +131,13 @@ const BTRFS: &[(&str, Form)] = &[
     ("thread_pool", Number(1, 1024)),
 ];
 
+const NILFS2: &[(&str, Form)] = &[("order", Word(&["strict", "relaxed"]))];
+
+const REISERFS: &[(&str, Form)] = &[
+    ("data", Word(&["journal", "ordered", "writeback"])),
+    ("notail", Flag),
+];
+
 /// Checked options: flags of the mount, and the text for the file system.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MountOptions {
@@ -146,6 +153,8 @@ fn tables(fs: &str) -> Result<Vec<&'static [(&'static str, Form)]>> {
         "ext3" | "ext4" => vec![EXT2, EXT3],
         "xfs" => vec![XFS],
         "btrfs" => vec![BTRFS],
+        "nilfs2" => vec![NILFS2],
+        "reiserfs" => vec![REISERFS],
         _ => {
             return Err(Fault::input(format!(
                 "fs = {fs:?}: allowed are {}",

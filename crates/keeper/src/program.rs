@@ -116,6 +116,8 @@ pub fn not_installed(program: &str) -> Fault {
         "mkfs.xfs" => "xfsprogs",
         "mkfs.btrfs" => "btrfs-progs",
         "mke2fs" | "mkfs.ext4" => "e2fsprogs",
+        "mkfs.nilfs2" | "nilfs-tune" => "nilfs-tools",
+        "mkreiserfs" => "reiserfsprogs",
         _ => "util-linux",
     };
     Fault::input(format!(

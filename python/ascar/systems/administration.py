@@ -50,12 +50,16 @@ _XFS_WORDS = {
     "crc": "-m crc={0:d}",
 }
 _BTRFS_WORDS = {"node_size_bytes": "-n {0}", "metadata_profile": "-m {0}"}
+_NILFS2_WORDS = {"block_size_bytes": "-b {0}", "blocks_per_segment": "-B {0}"}
+_REISERFS_WORDS = {"block_size_bytes": "-b {0}"}
 _WORDS = {
     "ext2": _EXT_WORDS,
     "ext3": _EXT_WORDS,
     "ext4": _EXT_WORDS,
     "xfs": _XFS_WORDS,
     "btrfs": _BTRFS_WORDS,
+    "nilfs2": _NILFS2_WORDS,
+    "reiserfs": _REISERFS_WORDS,
 }
 
 
@@ -161,7 +165,7 @@ def _is_mounted_otherwise(recipe: Recipe, costs: Collection[ChangeCost]) -> bool
 
 def _check_pass(recipe: Recipe) -> int:
     """When fsck looks at it at boot (fstab(5), the sixth field)."""
-    return 0 if recipe.fs in ("xfs", "btrfs") else 2
+    return 0 if recipe.fs in ("xfs", "btrfs", "nilfs2") else 2
 
 
 def _fstab(recipe: Recipe) -> str:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import IO, TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks, KeeperLost
+from ascar.errors import AscarError, EnvironmentLacks, KeeperLost
 from ascar.nodes.local import LocalNode
 from ascar.program.node_binary import check_roots_alone, find_ascard, find_keeper
 
@@ -115,7 +115,7 @@ class KeeperProcess:
         line, _, self._pending = self._pending.partition(b"\n")
         return line
 
-    def lost(self, why: str) -> KeeperLost | EnvironmentLacks:
+    def lost(self, why: str) -> AscarError:
         """The error for a keeper that cannot be talked to any more, with its last words; ends it."""
         status = self.close()
         if self._words[0].endswith("sudo") and self._said.startswith("sudo:"):

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from ascar.results.machine import Need, RestoreReport
     from ascar.space import Configuration, Space, Value
+    from ascar.systems import System
     from ascar.systems.place import Place
 
 _log = logging.getLogger(__name__)
@@ -101,6 +102,8 @@ class LocalFileSystem(Target):
         self.space = with_devices(self.space, self.settings.devices)
         self.owner = f"localfs {self.settings.place}"
         self.takes_device_along = chosen.device is None
+        self.mountable: tuple[str, ...] = ()
+        """The file systems that can be made and mounted, once it is entered."""
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
         self._images = SavedImages(chosen.state, self.settings.saved_bytes)
@@ -118,6 +121,15 @@ class LocalFileSystem(Target):
         self._format_s = 0.0
 
     left_to_agent = frozenset(KNOBS)
+
+    @classmethod
+    def variant(cls, options: Mapping[str, Any]) -> type[System]:
+        """With a kernel of its own, the one whose file systems are in a node."""
+        if options.get("kernel") is None:
+            return cls
+        from ascar.systems.localfs_node import NodeFileSystem
+
+        return NodeFileSystem
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -185,7 +197,8 @@ class LocalFileSystem(Target):
         self._leave()
 
     def _take(self, keeper: Keeper, owner: tuple[int, int] | None) -> None:
-        self._check_kernel(keeper.capabilities.file_systems)
+        self.mountable = keeper.capabilities.file_systems
+        self._check_kernel(self.mountable)
         self._memory = MemoryLimit(self.settings, keeper)
         if self.settings.options.machine_wide is True:
             keeper.lock("vm.drop_caches")
@@ -204,7 +217,8 @@ class LocalFileSystem(Target):
         for fs in missing:
             if fs in named:
                 raise EnvironmentLacks(
-                    f"target.file_systems: {fs}: this kernel cannot mount it; install its module"
+                    f"target.file_systems: {fs}: this kernel cannot mount it; install its module, or set "
+                    'target.kernel = "user-mode", whose kernel may have it'
                 )
         if missing:
             self.space = self.space.only("fs", [fs for fs in wanted if fs in mountable])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.space import ChangeCost
 from ascar.systems.applied import applied_knobs
-from ascar.systems.localfs_options import MKFS
+from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.localfs_space import file_systems_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of, program_version
 
@@ -37,6 +37,9 @@ def localfs_description(
         }
     else:
         stack |= {"kind": "block device", "path": ", ".join(settings.devices)}
+    here = file_systems_of(space)
+    # What few machines have is told where it is compared, so that others' descriptions stay as they were.
+    programs = {MKFS[fs] for fs in FILE_SYSTEMS if fs in here or fs not in ("nilfs2", "reiserfs")}
     return {
         "target": "localfs",
         **describe_machine(),
@@ -49,8 +52,8 @@ def localfs_description(
         "state": chosen.state,
         "machine_wide": chosen.machine_wide,
         "user": chosen.user,
-        "file_systems": file_systems_of(space),
-        "programs": {name: program_version(name) for name in sorted(set(MKFS.values()))},
+        "file_systems": here,
+        "programs": {name: program_version(name) for name in sorted(programs)},
         "kernel_defaults": {
             parameter.name: parameter.default
             for parameter in space.parameters

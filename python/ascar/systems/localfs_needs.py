@@ -23,6 +23,8 @@ def localfs_needs() -> tuple[Need, ...]:
         program_need("mkfs.ext4", "make ext2, ext3, ext4", _E2FS, _KIND),
         program_need("mkfs.xfs", "make xfs", ("xfsprogs", "xfsprogs")),
         program_need("mkfs.btrfs", "make btrfs", ("btrfs-progs", "btrfs-progs")),
+        program_need("mkfs.nilfs2", "make nilfs2", ("nilfs-tools", "nilfs-utils")),
+        program_need("mkreiserfs", "make reiserfs", ("reiserfsprogs", "reiserfs-utils")),
         program_need("fio", "the load of most studies", ("fio", "fio"), _KIND),
         *(_file_system(name) for name in ("ext4", "xfs", "btrfs")),
         _memory_group(),

@@ -15,8 +15,16 @@ from ascar.study import duration
 from ascar.systems.machine import find_program, missing_program
 from ascar.units import format_size, parse_size
 
-FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
-MKFS = {"ext2": "mke2fs", "ext3": "mke2fs", "ext4": "mke2fs", "xfs": "mkfs.xfs", "btrfs": "mkfs.btrfs"}
+FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs")
+MKFS = {
+    "ext2": "mke2fs",
+    "ext3": "mke2fs",
+    "ext4": "mke2fs",
+    "xfs": "mkfs.xfs",
+    "btrfs": "mkfs.btrfs",
+    "nilfs2": "mkfs.nilfs2",
+    "reiserfs": "mkreiserfs",
+}
 MIB = 2**20
 SIZE_BYTES_MIN = 320 * MIB  # mkfs.xfs refuses less than 300 MiB
 MEMORY_BYTES_MIN = 32 * MIB  # below, a load's own code hardly fits
@@ -43,6 +51,9 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
             "reuse": the state that the previous trial left, formatted only where a parameter needs it:
             faster, and biased by age.
         saved: disk space for saved images.
+        kernel: "user-mode": file systems are made, mounted and loaded in a node of user-mode Linux, whose
+            kernel (Debian's) has some that the machine's lacks. Root is not needed; the image is the node's
+            disk. None: the machine's kernel.
         preset: the space: what present kernels offer (storage-v5), or one that Cao published, "storage-v1" to
             "storage-v4".
         file_systems: the file systems to compare. None: all that this machine can make and mount.
@@ -66,6 +77,7 @@ class LocalFileSystemOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     dataset_to_memory: float | None = None
     state: Literal["auto", "fresh", "restored", "reuse"] = "auto"
     saved: str = "4 GiB"
+    kernel: Literal["user-mode"] | None = None
     preset: Literal["storage-v1", "storage-v2", "storage-v3", "storage-v4", "storage-v5"] = "storage-v5"
     file_systems: tuple[str, ...] | None = None
     user: str | None = None
@@ -229,6 +241,8 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
 
 
 def _check_choice(options: LocalFileSystemOptions) -> None:
+    if options.kernel is not None:
+        _check_kernel_choice(options)
     if options.device is not None:
         if options.image is not None:
             raise StudyError("target.image: cannot be given together with target.device; give one of them")
@@ -251,6 +265,22 @@ def _check_choice(options: LocalFileSystemOptions) -> None:
         )
     if options.image is not None and (not options.image or "\0" in options.image):
         raise StudyError(f"target.image = {options.image!r}: must be a path")
+
+
+def _check_kernel_choice(options: LocalFileSystemOptions) -> None:
+    """Refuse what a node that is a kernel does not have."""
+    if options.device is not None:
+        raise StudyError("target.device: cannot be given together with target.kernel; name a target.image")
+    if options.state == "restored":
+        raise StudyError(
+            "target.state = 'restored': cannot be given together with target.kernel, whose disk is no image "
+            "there; choose 'fresh' or 'reuse'"
+        )
+    if options.iops is not None:
+        raise StudyError(
+            f"target.iops = {options.iops}: cannot be given together with target.kernel, which has no "
+            "control group blkio of version 1; leave the key out"
+        )
 
 
 def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:

@@ -57,6 +57,12 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None, name: s
         space = _at_most(space, one, groups)
     if "block_group" in space and "xfs" in wanted:
         space = space.constrain(f'if(fs == "xfs" and block_group != "n/a", block_group <= {groups}, true)')
+    if "block_group" in space and "nilfs2" in wanted:
+        # mkfs.nilfs2 wants more than 16 segments, here in MiB.
+        segment = (size_bytes - 4096) // (16 * MIB)
+        space = space.constrain(
+            f'if(fs == "nilfs2" and block_group != "n/a", block_group * block_size_k <= {segment}, true)'
+        )
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
     settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
     present = {name: _number(one.file(None)) for name, one in settings.items() if one is not None}

@@ -16,6 +16,8 @@ _PACKAGES = {
     "mke2fs": ("e2fsprogs", "e2fsprogs"),
     "mkfs.xfs": ("xfsprogs", "xfsprogs"),
     "mkfs.btrfs": ("btrfs-progs", "btrfs-progs"),
+    "mkfs.nilfs2": ("nilfs-tools", "nilfs-utils"),
+    "mkreiserfs": ("reiserfsprogs", "reiserfs-utils"),
     "blkid": ("util-linux", "util-linux"),
     "wipefs": ("util-linux", "util-linux"),
 }

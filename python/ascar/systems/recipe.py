@@ -65,6 +65,7 @@ _FORMAT: Mapping[str, tuple[str, Callable[[Any], int | str | None]]] = {
     "xfs_checksums": ("crc", bool),
     "btrfs_node_size_bytes": ("node_size_bytes", int),
     "btrfs_metadata_profile": ("metadata_profile", str),
+    "nilfs2_blocks_per_segment": ("blocks_per_segment", int),
 }
 
 # Parameter to mount options; an empty text leaves the option out.
@@ -81,6 +82,9 @@ _MOUNT: Mapping[str, Callable[[Any], str]] = {
     "btrfs_compression": lambda kind: "" if kind == "none" else f"compress={kind}",
     "btrfs_commit_interval_s": lambda seconds: f"commit={seconds}",
     "btrfs_max_inline_bytes": lambda size: f"max_inline={size}",
+    "nilfs2_order": lambda order: f"order={order}",
+    "reiserfs_journal_mode": lambda mode: f"data={mode}",
+    "reiserfs_tail_packing": lambda on: "" if on else "notail",
 }
 
 # What a remount needs where a fresh mount needs nothing: the options that take back their alternatives.

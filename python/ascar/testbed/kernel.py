@@ -59,6 +59,7 @@ class KernelNode:
     Args:
         parts: what it is.
         kept: the directory of this machine that keeps what the node's disks hold; it is made if need be.
+        place: the directory in which the node's own folder is made; None: that of temporary files.
 
     Raises:
         EnvironmentLacks: the folder for temporary files has a path that a kernel's command line cannot hold.
@@ -68,10 +69,10 @@ class KernelNode:
         socket: where programs of it are asked for.
     """
 
-    def __init__(self, parts: KernelParts, kept: Path) -> None:
+    def __init__(self, parts: KernelParts, kept: Path, place: Path | None = None) -> None:
         self.parts = parts
         self._kept = kept.resolve()
-        self._folder = Path(tempfile.mkdtemp(prefix="ascar-node-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="ascar-node-", dir=place))
         self.socket = self._folder / "socket"
         self._lock: int | None = None
         if why := _unfit(self.socket):

@@ -76,6 +76,9 @@ impl Session {
         }
         let finished =
             program::run(command.program, &command.arguments, limit)?.success(command.program)?;
+        if let Some(naming) = format::naming(&request.fs, &device.path, &uuid) {
+            program::run(naming.program, &naming.arguments, limit)?.success(naming.program)?;
+        }
         device.fs = Some(request.fs.clone());
         let words: Vec<String> = std::iter::once(command.program.to_owned())
             .chain(command.arguments)

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ascar_keeper::fault::Kind;
-use ascar_keeper::format::{Command, command};
+use ascar_keeper::format::{Command, command, naming};
 use ascar_keeper::protocol::{FormatRequest, Scalar};
 use proptest::prelude::*;
 
@@ -50,6 +50,23 @@ fn every_file_system_gets_our_label_and_nothing_lazy() {
         line("btrfs", &[], &[]),
         format!("mkfs.btrfs -f -K -q -U {UUID} -L ascar /dev/loop0")
     );
+    assert_eq!(
+        line("nilfs2", &[], &[]),
+        "mkfs.nilfs2 -f -K -q -L ascar /dev/loop0"
+    );
+    assert_eq!(
+        line("reiserfs", &[], &[]),
+        format!("mkreiserfs -f -f -q -u {UUID} -l ascar /dev/loop0")
+    );
+}
+
+#[test]
+fn nilfs2_gets_our_uuid_afterwards() {
+    let device = Path::new("/dev/loop0");
+    let named = naming("nilfs2", device, UUID).unwrap();
+    assert_eq!(named.program, "nilfs-tune");
+    assert_eq!(named.arguments, ["-U", UUID, "/dev/loop0"]);
+    assert_eq!(naming("reiserfs", device, UUID), None);
 }
 
 #[test]
@@ -90,6 +107,17 @@ fn options_become_words_in_their_places() {
         &["^no-holes"],
     );
     assert!(btrfs.contains(" --csum xxhash -M -O ^no-holes "), "{btrfs}");
+    let nilfs2 = line(
+        "nilfs2",
+        &[
+            ("block_size_bytes", Integer(1024)),
+            ("blocks_per_segment", Integer(4096)),
+        ],
+        &[],
+    );
+    assert!(nilfs2.contains(" -b 1024 -B 4096 "), "{nilfs2}");
+    let reiserfs = line("reiserfs", &[("block_size_bytes", Integer(4096))], &[]);
+    assert!(reiserfs.contains(" -b 4096 "), "{reiserfs}");
 }
 
 #[test]
@@ -148,9 +176,19 @@ fn what_a_file_system_does_not_know_is_refused_with_what_it_knows() {
             "single, dup",
         ),
         (
+            "nilfs2",
+            ("blocks_per_segment", Integer(8)),
+            "powers of two in [16, 67108864]",
+        ),
+        (
+            "reiserfs",
+            ("block_size_bytes", Integer(16384)),
+            "powers of two in [512, 8192]",
+        ),
+        (
             "ntfs",
             ("x", Integer(1)),
-            "allowed are ext2, ext3, ext4, xfs, btrfs",
+            "allowed are ext2, ext3, ext4, xfs, btrfs, nilfs2, reiserfs",
         ),
     ] {
         let message = build(fs, &[option], &[]).unwrap_err();
@@ -178,7 +216,7 @@ fn what_a_file_system_does_not_know_is_refused_with_what_it_knows() {
 proptest! {
     #[test]
     fn no_text_of_a_client_becomes_a_word(name in "[ -~]{0,20}", value in "[ -~]{0,20}", feature in "[ -~]{0,20}") {
-        for fs in ["ext4", "xfs", "btrfs"] {
+        for fs in ["ext4", "xfs", "btrfs", "nilfs2", "reiserfs"] {
             let options = BTreeMap::from([(name.clone(), Scalar::Text(value.clone()))]);
             let request = FormatRequest { fs: fs.into(), options, features: vec![], device: None };
             let known = ["crc32c", "xxhash", "sha256", "blake2", "single", "dup"].contains(&value.as_str());

@@ -35,6 +35,18 @@ fn flags_and_data_are_told_apart() {
             .data,
         "compress=zstd:3,discard"
     );
+    assert_eq!(
+        options("nilfs2", &["relatime", "order=strict"])
+            .unwrap()
+            .data,
+        "order=strict"
+    );
+    assert_eq!(
+        options("reiserfs", &["noatime", "data=journal", "notail"])
+            .unwrap()
+            .data,
+        "data=journal,notail"
+    );
 }
 
 #[test]
@@ -42,7 +54,7 @@ fn nothing_takes_nosuid_and_nodev_away() {
     for token in [
         "suid", "dev", "exec", "noexec", "remount", "bind", "rw", "ro", "defaults", "loop", "user",
     ] {
-        for fs in ["ext2", "ext3", "ext4", "xfs", "btrfs"] {
+        for fs in ["ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs"] {
             assert!(options(fs, &[token]).is_err(), "{fs} {token}");
         }
     }
@@ -73,6 +85,10 @@ fn wrong_values_are_refused_with_the_allowed_ones() {
         ("btrfs", "compress=zstd:99", "compress= one of"),
         ("btrfs", "device=/dev/vda", "btrfs knows"),
         ("btrfs", "subvol=/", "btrfs knows"),
+        ("nilfs2", "order=any", "order= one of strict, relaxed"),
+        ("nilfs2", "cp=1", "nilfs2 knows"),
+        ("reiserfs", "data=none", "data= one of journal"),
+        ("reiserfs", "jdev=/dev/vda", "reiserfs knows"),
         ("ext4", "commit=5,errors=panic", "commit= a whole number"),
         ("ext4", "noatime,suid", "ext4 knows"),
         ("ext4", "", "ext4 knows"),
@@ -80,7 +96,7 @@ fn wrong_values_are_refused_with_the_allowed_ones() {
         (
             "ntfs",
             "noatime",
-            "allowed are ext2, ext3, ext4, xfs, btrfs",
+            "allowed are ext2, ext3, ext4, xfs, btrfs, nilfs2, reiserfs",
         ),
     ] {
         let message = options(fs, &[token]).unwrap_err();
@@ -100,7 +116,7 @@ fn an_option_is_given_once() {
 proptest! {
     #[test]
     fn no_token_smuggles_in_another(token in "[ -~]{1,30}", value in "[ -~]{0,20}") {
-        for fs in ["ext4", "xfs", "btrfs"] {
+        for fs in ["ext4", "xfs", "btrfs", "nilfs2", "reiserfs"] {
             for token in [token.clone(), format!("commit={value}"), format!("compress={value}"), format!("{token}={value}")] {
                 if let Ok(parsed) = parse(fs, &[token]) {
                     prop_assert!(!parsed.data.contains(','));

@@ -8,7 +8,7 @@ both totals, and every total per file system of Table 7.1:
 - XFS: an inode is at most half a block and at least 256 bytes.
 - Btrfs and Reiserfs have blocks of 4K only; Btrfs' leaves (nodes) and sectors are chosen with the second
   parameter, and its special options compress, nodatacow and nodatasum exclude each other.
-- Nilfs2: 2 to 256 blocks per segment.
+- Nilfs2: 2 to 256 thousand blocks per segment (mkfs.nilfs2 takes none below 16 blocks).
 
 "n/a" here is a value of its own, as in the thesis: "the option was not given, the program's default holds".
 A parameter that a file system does not have is absent instead. Table 7.1 counts differently in places: 3
@@ -59,7 +59,7 @@ _PARAMETERS = (
         default="n/a",
         cost=_FORMAT,
         when='fs not in ("btrfs", "reiserfs")',
-        description="thousands of blocks per group; XFS: allocation groups; Nilfs2: blocks per segment",
+        description="thousands of blocks per group; XFS: allocation groups; Nilfs2: thousands per segment",
     ),
     categorical(
         "journal_option",

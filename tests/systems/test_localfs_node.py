@@ -1,0 +1,531 @@
+"""The local file system in a node of user-mode Linux: refusals, deaths, kills, Cao's spaces whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ascar import typed
+from ascar.errors import AscarError, EnvironmentLacks, Refused, StageFailed, StudyError
+from ascar.nodes.local import LocalNode
+from ascar.remote import load_there
+from ascar.remote.worker import TrialWorker
+from ascar.results.measurement import Readings, Series
+from ascar.space import Guarantee
+from ascar.systems import Housing, open_target
+from ascar.systems.keeper import Keeper
+from ascar.systems.localfs_node import NodeFileSystem
+from ascar.systems.node_worker import NodeWorker
+from ascar.systems.published_spaces import published_space
+from ascar.systems.trial_messages import ToldReadings, TrialRequest, decode_answer, encode
+from ascar.testbed import user_mode
+from ascar.testing.systems import TargetContract
+from ascar.workloads import Declaring, SelfEnding
+from ascar.workspace import LoadTiming, Workspace
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator, Mapping
+
+    from ascar.space import Configuration
+    from ascar.systems import Target
+    from ascar.systems.localfs import LocalFileSystem
+
+PUBLISHED = {"storage-v1": 2074, "storage-v2": 6222, "storage-v3": 3888, "storage-v4": 5184}
+WHOLE = "40 GiB"
+CONFIGURATIONS = 5
+LOAD = {
+    "kind": "fio",
+    "options": {"rw": "randrw", "bs": "4k", "size": "1m", "nrfiles": 3, "fsync": 8},
+}
+READ_BACK = """
+set -e
+cd /run/ascar/mnt/*/load
+head -c 100000 /dev/urandom >/run/written
+cp /run/written read-back
+sync -f .
+echo 3 >/proc/sys/vm/drop_caches
+cmp read-back /run/written
+"""
+LACK = user_mode.missing()
+IN_NODE = [
+    pytest.mark.slow,
+    pytest.mark.skipif(LACK is not None, reason=str(LACK)),
+]
+STUDY = """
+[study]
+name = "{name}"
+objective = "maximize throughput_ops_per_s"
+budget = "{budget}"
+[target]
+kind = "localfs"
+kernel = "user-mode"
+image = "{image}"
+size = "{size}"
+preset = "{name}"
+step_limit = "5 min"
+[workload]
+kind = "fio"
+preset = "small-files-fsync"
+scale = 0.1
+[measurement]
+load_min = "400 ms"
+load_max = "800 ms"
+reading = "100 ms"
+[optimizer]
+kind = "random"
+[stop]
+trials = {trials}
+[verify]
+runs_min = 2
+runs_max = 2
+"""
+
+
+def in_node(**options: Any) -> NodeFileSystem:
+    target = open_target({"kind": "localfs", "kernel": "user-mode", "size": "640 MiB", **options})
+    assert isinstance(target, NodeFileSystem)
+    return target
+
+
+def timing(load_s: float = 0.3, may_end: Any = lambda _: False) -> LoadTiming:
+    return LoadTiming(load_s, load_s, 0.1, may_end, ask_from_s=0.0)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder with a short path for what is temporary."""
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as name:
+        yield Path(name)
+
+
+def processes_of(place: Path) -> list[int]:
+    """Processes whose command line names a folder."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if f"{place}/".encode() in line.read_bytes():
+                found.append(int(line.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def settles(place: Path, image: Path, within_s: float = 30.0) -> bool:
+    """Whether nothing of a node is left within a time."""
+    end_s = time.monotonic() + within_s
+    while processes_of(place) or any(place.iterdir()) or image.exists():
+        if time.monotonic() > end_s:
+            print(processes_of(place), list(place.iterdir()), image.exists())  # noqa: T201
+            return False
+        time.sleep(0.1)
+    return True
+
+
+# What needs no node.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kernel": "vmlinuz"}, "target.kernel = 'vmlinuz'"),
+        ({"kernel": "user-mode", "device": "/dev/sdx"}, "target.device: cannot be given together with"),
+        ({"kernel": "user-mode", "state": "restored"}, "target.state = 'restored'"),
+        ({"kernel": "user-mode", "iops": 3000}, "target.iops = 3000"),
+        ({"kernel": "user-mode", "size": "1 MiB"}, "target.size = '1 MiB'"),
+        ({"kernel": "user-mode", "file_systems": ["jfs"]}, "target.file_systems: 'jfs'"),
+    ],
+)
+def test_mistakes_are_named(options: Mapping[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        open_target({"kind": "localfs", **options})
+    assert words in caught.value.message
+
+
+def test_without_the_kernel_s_package_it_is_refused_and_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "user-mode Linux needs the Debian packages user-mode-linux, kmod and iproute2; install them"
+    monkeypatch.setattr(user_mode, "missing", lambda: said)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    target = in_node(image=str(tmp_path / "disk.img"))
+    with pytest.raises(EnvironmentLacks) as caught, target:
+        pass
+    assert caught.value.message == f"target.kernel = 'user-mode': {said}"
+    assert list(tmp_path.iterdir()) == []
+    assert [need.found for need in NodeFileSystem.needs() if need.name == "user-mode Linux"] == [None]
+
+
+def test_a_folder_that_no_kernel_can_be_told_of_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "a,b"
+    place.mkdir()
+    monkeypatch.setattr(user_mode, "missing", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with pytest.raises(EnvironmentLacks, match="set TMPDIR to another"), in_node(image=f"{tmp_path}/disk"):
+        pass
+    assert list(place.iterdir()) == []
+    assert not (tmp_path / "disk").exists()
+
+
+def test_somebody_s_file_is_not_taken_for_an_image(tmp_path: Path) -> None:
+    image = tmp_path / "disk.img"
+    image.write_text("theirs")
+    with pytest.raises(AscarError), in_node(image=str(image)):
+        pass
+    assert image.read_text() == "theirs"
+
+
+def test_a_session_does_not_take_it() -> None:
+    with pytest.raises(StudyError, match="target.kernel"):
+        NodeFileSystem.for_session({"kernel": "user-mode"})
+
+
+def test_no_root_is_needed_and_mkfs_is_named() -> None:
+    names = {need.name for need in NodeFileSystem.needs()}
+    assert {"user-mode Linux", "mkfs.nilfs2", "mkreiserfs"} <= names
+    assert "root" not in names
+
+
+@pytest.mark.parametrize(("name", "count"), PUBLISHED.items())
+def test_all_that_was_published_can_be_made_on_a_large_image(
+    name: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = ("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs")
+    monkeypatch.setattr("ascar.systems.localfs_space.available_file_systems", lambda: every)
+    assert in_node(preset=name, size=WHOLE).space.count() == count
+    assert published_space(name).permit_weaker(Guarantee).count() == count
+
+
+# The conversation, with a process here.
+
+
+def told(script: str) -> NodeWorker:
+    words = [sys.executable, "-c", f"import json, sys, time\nline = sys.stdin.readline\n{script}"]
+    return NodeWorker(LocalNode("there"), words)
+
+
+def test_values_and_looks_come_as_they_are() -> None:
+    worker = told(
+        "asked = json.loads(line())\n"
+        "print(json.dumps({'look': {'rate': [[0.1, 0.2], [5, None]]}}), flush=True)\n"
+        "ends = json.loads(line())['given']['ends']\n"
+        "print(json.dumps({'ok': [asked, ends]}), flush=True)\n"
+    )
+    seen: list[Mapping[str, Series]] = []
+
+    def look(series: Mapping[str, Series]) -> bool:
+        seen.append(series)
+        return True
+
+    answer = json.loads(bytes(worker.ask("run", {"x": 1}, 30, look)))
+    assert answer == [{"ask": "run", "given": {"x": 1}}, True]
+    assert not worker.has_failed
+    assert seen[0]["rate"].seconds.tolist() == [0.1, 0.2]
+    assert math.isnan(seen[0]["rate"].values[1])
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "failed"),
+    [
+        ({"kind": "StageFailed", "message": "no", "stage": "mount", "stderr": "why"}, StageFailed, False),
+        ({"kind": "EnvironmentLacks", "message": "no"}, EnvironmentLacks, False),
+        ({"kind": "Refused", "message": "no"}, Refused, False),
+        ({"kind": "KeeperLost", "message": "no"}, StageFailed, True),
+        ({"kind": "other", "message": "no"}, StageFailed, True),
+        ({"kind": "SystemExit", "message": "no"}, StageFailed, True),
+    ],
+)
+def test_what_failed_there_is_raised_here(
+    fault: Mapping[str, str], kind: type[AscarError], failed: bool
+) -> None:
+    worker = told(f"line()\nprint(json.dumps({{'fault': {dict(fault)!r}}}), flush=True)\nline()")
+    with pytest.raises(kind) as caught:
+        worker.ask("apply", {}, 30)
+    assert caught.value.message == ("mount: no" if fault["kind"] == "StageFailed" else caught.value.message)
+    assert caught.value.message.endswith("no")
+    assert worker.has_failed == failed
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("line()", "load: node there: it is gone while it was asked to run"),
+        ("line()\ntime.sleep(60)", "load: node there: no reply in time"),
+        ("line()\nprint('[1', flush=True)\nline()", "load: the node answers what cannot be understood"),
+        ("line()\nprint('{\"look\": 3}', flush=True)\nline()", "load: the node answers what cannot be"),
+        (
+            "line()\nwhile True: print('x' * 10**6, end='', flush=True)",
+            "load: node there: its reply has no end",
+        ),
+    ],
+)
+def test_a_process_that_dies_hangs_or_lies_fails_the_load_by_name(script: str, words: str) -> None:
+    worker = told(script)
+    with pytest.raises(StageFailed) as caught:
+        worker.ask("run", {}, 1.0)
+    assert words in caught.value.message
+    assert "\n" not in caught.value.message
+    assert worker.has_failed
+    worker.close()
+
+
+def test_an_interrupt_in_the_middle_leaves_it_as_failed() -> None:
+    worker = told("line()\nprint(json.dumps({'look': {}}), flush=True)\nline()")
+
+    def interrupted(_: Mapping[str, Series]) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        worker.ask("run", {}, 30, interrupted)
+    assert worker.has_failed
+    worker.close()
+
+
+def test_the_process_there_answers_whatever_happens() -> None:
+    asked = [TrialRequest("apply", {}), TrialRequest("open", {"target": {"kind": "localfs", "sise": 1}})]
+    said: list[bytes] = []
+    TrialWorker(iter([encode(one) for one in asked]), said.append).serve()
+    first, second = (decode_answer(one).fault for one in said)
+    assert first is not None
+    assert first.kind == "other"
+    assert second is not None
+    assert (second.kind, "target.sise" in second.message) == ("StudyError", True)
+
+
+def test_readings_come_back_as_they_were() -> None:
+    series = {"rate": Series.of([0.1, 0.2], [1.5, math.nan])}
+    before = Readings(series, {"p99_ms": math.nan, "n": 3.0}, 0.2, "enough", "notes", 0.01)
+    line = encode(ToldReadings.of(before))
+    after = typed.decode(line, ToldReadings).readings
+    assert (after.load_s, after.ended, after.notes, after.tail_s) == (0.2, "enough", "notes", 0.01)
+    assert after.metrics["n"] == 3.0
+    assert math.isnan(after.metrics["p99_ms"])
+    assert after.series["rate"].values[0] == 1.5
+    assert math.isnan(after.series["rate"].values[1])
+
+
+class Echo:
+    """A load without a word of what it reports, and its place."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def describe(self) -> Mapping[str, Any]:
+        return {"kind": "echo"}
+
+    def prepare(self, workspace: Workspace) -> None:
+        raise AssertionError("it is not run here")
+
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
+        raise AssertionError("it is not run here")
+
+    def prepare_load(self, options: Mapping[str, Any]) -> None:
+        self.asked.append(f"prepare {options['kind']}")
+
+    def run_load(self, options: Mapping[str, Any], timing: LoadTiming) -> Readings:
+        self.asked.append(f"run {options['kind']} {timing.load_max_s}")
+        return Readings({}, {}, timing.load_max_s)
+
+
+class Declared(Echo):
+    reported = frozenset({"x"})
+    ends_by_itself = True
+
+
+@pytest.mark.parametrize(("kind", "declares"), [(Echo, False), (Declared, True)])
+def test_a_load_is_passed_on(kind: type[Echo], declares: bool, tmp_path: Path) -> None:
+    echo = kind()
+    assert isinstance(echo, Housing)
+    load = load_there(echo, {"kind": "echo"}, echo)
+    load.prepare(Workspace(tmp_path))
+    load.run(Workspace(tmp_path), timing(2.0))
+    assert echo.asked == ["prepare echo", "run echo 2.0"]
+    assert load.describe() == {"kind": "echo"}
+    assert isinstance(load, Declaring) == declares
+    assert isinstance(load, SelfEnding)
+    assert load.ends_by_itself == declares
+
+
+# In a node.
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+class TestContract(TargetContract):
+    def make(self) -> Target:
+        return in_node(preset="storage-v2", file_systems=["ext4", "nilfs2", "reiserfs"])
+
+    def options(self) -> Mapping[str, Any]:
+        return {"kernel": "user-mode", "preset": "storage-v2"}
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.parametrize(("name", "count"), PUBLISHED.items())
+def test_in_a_node_there_is_all_that_was_published(name: str, count: int, tmp_path: Path) -> None:
+    image = tmp_path / "disk.img"
+    with in_node(preset=name, size=WHOLE, image=str(image)) as target:
+        assert target.space.count() == count
+        about = dict(target.describe())
+        assert about["kernel"] != about["host_kernel"]
+        assert image.stat().st_size == 40 * 2**30
+    assert not image.exists()
+
+
+def tried(target: NodeFileSystem, configuration: Configuration) -> None:
+    target.apply(configuration)
+    target.prepare_load(LOAD)
+    target.settle()
+    assert target.run_load(LOAD, timing()).metrics["throughput_ops_per_s"] > 0
+    assert target.sample().counters["device_write_bytes"] > 0
+    target.drain(60)
+    assert target._node is not None
+    done = target._node.run(["sh", "-c", READ_BACK], 60)
+    assert done.status == 0, done.err
+
+
+def said(target: LocalFileSystem, configuration: Configuration) -> str:
+    changed = target.space.departures(configuration)
+    return ", ".join(f"{name} = {configuration[name]}" for name in ("fs", *changed))
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_configurations_drawn_at_random_are_made_mounted_and_loaded_in_a_node(
+    name: str, tmp_path: Path, seed: int, figures: Counter[str]
+) -> None:
+    size = WHOLE if name == "storage-v4" else "2560 MiB"  # ext's tables of inodes are written
+    refused: list[str] = []
+    with in_node(preset=name, image=str(tmp_path / "image"), size=size, step_limit="5 min") as target:
+        for configuration in target.space.sample(np.random.default_rng(seed), CONFIGURATIONS):
+            try:
+                tried(target, configuration)
+                figures[f"of {configuration['fs']}"] += 1
+            except StageFailed as failure:
+                refused.append(f"{said(target, configuration)}: {failure.message} {failure.stderr}")
+    assert list(tmp_path.iterdir()) == []
+    assert target.restored is not None
+    assert target.restored.failed == ()
+    assert not refused, refused
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"fs": "nilfs2", "block_size_k": 1, "block_group": 8, "journal_option": "order=strict"},
+        {"fs": "reiserfs", "journal_option": "data=journal", "special_option": "notail"},
+        {"fs": "xfs", "inode_size_bytes": 256},
+    ],
+)
+def test_what_the_machine_s_kernel_lacks_is_made_and_mounted_as_asked(
+    wanted: Mapping[str, Any], tmp_path: Path
+) -> None:
+    with in_node(preset="storage-v1", image=str(tmp_path / "image")) as target:
+        given = {"inode_size_bytes": "n/a", "block_group": "n/a", "journal_option": "n/a"}
+        configuration = target.space.nearest({**target.space.default(), **given, **wanted})
+        assert {name: configuration[name] for name in wanted} == wanted
+        tried(target, configuration)
+        assert target._node is not None
+        mounts = target._node.run(["grep", "/dev/ubda", "/proc/mounts"], 20).out.decode()
+        fields = mounts.split()
+        assert fields[2] == wanted["fs"]
+        options = fields[3].split(",")
+        option = wanted.get("journal_option")
+        assert option in (None, *options)
+        assert "special_option" not in wanted or "notail" in options
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+def test_a_node_that_dies_in_a_trial_fails_it_by_name_and_the_next_goes_on(tmp_path: Path) -> None:
+    with in_node(preset="storage-v1", image=str(tmp_path / "image")) as target:
+        configuration = target.space.nearest({**target.space.default(), "fs": "nilfs2"})
+        node = target._node
+        assert node is not None
+        target.apply(configuration)
+        target.prepare_load(LOAD)
+        target.settle()
+
+        def cut(_: Mapping[str, Series]) -> bool:
+            os.killpg(node._kernel.process.pid, signal.SIGKILL)
+            return False
+
+        with pytest.raises(StageFailed, match="load: node localfs: it is gone") as caught:
+            target.run_load(LOAD, timing(5.0, cut))
+        assert caught.value.stage == "load"
+        with pytest.raises(StageFailed, match="is not up"):
+            target.sample()
+        tried(target, configuration)  # on a disk that had been the dead one's
+        os.killpg(node._kernel.process.pid, signal.SIGKILL)
+        tried(target, target.space.default())
+    assert list(tmp_path.iterdir()) == []
+
+
+def study_of(folder: Path, name: str, **more: Any) -> Path:
+    size = WHOLE if name == "storage-v4" else "2560 MiB"
+    values = {"budget": "10 min", "trials": 2, "size": size, **more}
+    file = folder / "study.toml"
+    file.write_text(STUDY.format(name=name, image=folder / "disk.img", **values))
+    return file
+
+
+def tuning(study: Path, place: Path, state: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(place), "XDG_STATE_HOME": str(state)}
+    words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_study_of_each_space_comes_to_a_verdict(name: str, tmp_path: Path, place: Path) -> None:
+    process = tuning(study_of(tmp_path, name), place, tmp_path / "state")
+    out, err = process.communicate(timeout=590)
+    assert process.returncode in (0, 3), err
+    document = json.loads(out)
+    assert document["machine"]["target"] == "localfs"
+    assert document["machine"]["kernel"] != document["machine"]["host_kernel"]
+    assert document["counts"].get("complete", 0) >= 4
+    assert settles(place, tmp_path / "disk.img", 1.0)
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_study_that_is_killed_leaves_nothing(
+    number: signal.Signals, tmp_path: Path, place: Path, seed: int
+) -> None:
+    study = study_of(tmp_path, "storage-v1", budget="2 h", trials=1000, size="640 MiB")
+    process = tuning(study, place, tmp_path / "state")
+    assert process.stderr is not None
+    chance = np.random.default_rng(seed)
+    for line in process.stderr:
+        if line.startswith("trial "):
+            break
+        assert not line.startswith("error: "), line
+    assert processes_of(place)
+    time.sleep(chance.uniform(0, 3))
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert settles(place, tmp_path / "disk.img")
+    with Keeper("after", user=True, state_dir=tmp_path / "state/ascar/journal"):
+        pass
+    assert settles(place, tmp_path / "disk.img", 1.0)
