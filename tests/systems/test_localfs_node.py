@@ -475,6 +475,8 @@ def test_a_node_that_dies_in_a_trial_fails_it_by_name_and_the_next_goes_on(tmp_p
             target.sample()
         tried(target, configuration)  # on a disk that had been the dead one's
         os.killpg(node._kernel.process.pid, signal.SIGKILL)
+        while node.alive:  # between two trials
+            time.sleep(0.01)
         tried(target, target.space.default())
     assert list(tmp_path.iterdir()) == []
 

@@ -168,7 +168,8 @@ class NodeFileSystem(LocalFileSystem):
         return KernelParts(
             NODE,
             memory_mib=(limit_bytes + _SYSTEM_BYTES) // MIB,
-            kernel_words=(f"ubd0={folder / 'disk'}",),
+            # "t": no discards, of which a device of many GiB would take a million.
+            kernel_words=(f"ubd0t={folder / 'disk'}",),
             visible=tuple(map(str, _places_seen())),
         )
 
