@@ -17,12 +17,15 @@ import numpy as np
 import pytest
 
 from ascar import typed
+from ascar.campaign import PreparedStudy
 from ascar.errors import AscarError, EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
 from ascar.remote import load_there
+from ascar.remote.load import LoadThere
 from ascar.remote.worker import TrialWorker
 from ascar.results.measurement import Readings, Series
 from ascar.space import Guarantee
+from ascar.study import Study
 from ascar.systems import Housing, open_target
 from ascar.systems.keeper import Keeper
 from ascar.systems.localfs_node import NodeFileSystem
@@ -195,7 +198,7 @@ def test_a_session_does_not_take_it() -> None:
 
 def test_no_root_is_needed_and_mkfs_is_named() -> None:
     names = {need.name for need in NodeFileSystem.needs()}
-    assert {"user-mode Linux", "mkfs.nilfs2", "mkreiserfs"} <= names
+    assert {"user-mode Linux", "ascard", "mkfs.ext4", "mkfs.nilfs2", "mkreiserfs", "fio"} <= names
     assert "root" not in names
 
 
@@ -361,14 +364,27 @@ def test_a_load_is_passed_on(kind: type[Echo], declares: bool, tmp_path: Path) -
     assert load.ends_by_itself == declares
 
 
+def test_a_study_has_its_load_where_its_target_is(tmp_path: Path) -> None:
+    study = Study.read(study_of(tmp_path, "storage-v1"))
+    prepared = PreparedStudy.open(study)
+    assert isinstance(prepared.target, NodeFileSystem)
+    assert isinstance(prepared.workload, LoadThere)
+    assert prepared.workload.describe()["preset"] == "small-files-fsync"
+    assert not (tmp_path / "disk.img").exists()
+
+
 # In a node.
 
 
 @IN_NODE[0]
 @IN_NODE[1]
 class TestContract(TargetContract):
+    @pytest.fixture(autouse=True)
+    def _images(self, tmp_path: Path) -> None:
+        self.image = str(tmp_path / "image")
+
     def make(self) -> Target:
-        return in_node(preset="storage-v2", file_systems=["ext4", "nilfs2", "reiserfs"])
+        return in_node(preset="storage-v2", file_systems=["ext4", "nilfs2", "reiserfs"], image=self.image)
 
     def options(self) -> Mapping[str, Any]:
         return {"kernel": "user-mode", "preset": "storage-v2"}

@@ -29,7 +29,6 @@ from ascar.systems.localfs import LocalFileSystem
 from ascar.systems.localfs_cycles import cycle_s
 from ascar.systems.localfs_space import with_kernel_defaults
 from ascar.systems.machine import backing_of, file_system_of
-from ascar.systems.needs import program_need
 from ascar.systems.node_worker import NodeWorker
 from ascar.systems.trial_messages import ToldReadings, ToldSample, TrialHello
 from ascar.testbed import user_mode
@@ -69,7 +68,9 @@ _REMOVE = 'for _ in 1 2 3 4 5 6 7 8 9; do rm -rf --one-file-system -- "$1" && ex
 # Where this package is found.
 _SOURCES = Path(__file__).resolve().parents[2]
 _PATH = re.compile(r"[!-~]{1,180}")
-_OWN = ("target", "image", "size", "kernel", "device", "confirmed_device", "direct_io")
+_PROGRAMS = ("ascard", "blkid", "fio")
+# What of the study's table is about this machine.
+_OWN = ("image", "size", "kernel", "device", "confirmed_device", "direct_io")
 
 
 class NodeFileSystem(LocalFileSystem):
@@ -108,14 +109,11 @@ class NodeFileSystem(LocalFileSystem):
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
-        """User-mode Linux; programs that make file systems. Root is not among them."""
+        """User-mode Linux, and the programs that are needed there as on a machine. Root is not among them."""
         lack = user_mode.missing()
-        kind = ("localfs",)
-        return (
-            Need("user-mode Linux", "a kernel as a process", None if lack else "yes", kind, remedy=lack),
-            program_need("mkfs.ext4", "make ext2, ext3, ext4", ("e2fsprogs", "e2fsprogs"), kind),
-            *(one for one in super().needs() if one.name.startswith("mk") and not one.needed_by),
-        )
+        there = [one for one in super().needs() if one.name.startswith("mk") or one.name in _PROGRAMS]
+        found = None if lack else user_mode.KERNEL
+        return (Need("user-mode Linux", "a kernel as a process", found, ("localfs",), remedy=lack), *there)
 
     # Taking and giving back.
 
