@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar import typed
-from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import AscarError, EnvironmentLacks, KeeperLost, StageFailed, StudyError
 from ascar.results.machine import Need, RestoreReport
 from ascar.results.trial import Change
 from ascar.systems.counters import counter_names
@@ -325,8 +325,16 @@ class NodeFileSystem(LocalFileSystem):
 
 def _places_seen() -> list[Path]:
     """Directories of this machine that the process in the node reads, where the node covers them else."""
-    places = [Path(sys.prefix), _SOURCES, Path.cwd()]
+    places = [Path(sys.prefix), _SOURCES, _here()]
     return [one for one in places if str(one.resolve()) not in (*user_mode.OWN, "/srv")]
+
+
+def _here() -> Path:
+    """The directory in which relative paths of the study begin."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
 
 
 def _worker_words() -> list[str]:
@@ -334,7 +342,7 @@ def _worker_words() -> list[str]:
     settings = [f"PYTHONPATH={_SOURCES}", "PYTHONDONTWRITEBYTECODE=1"]
     if cache := os.environ.get("PYTHONPYCACHEPREFIX"):
         settings.append(f"PYTHONPYCACHEPREFIX={cache}")
-    return ["env", "-C", str(Path.cwd()), *settings, sys.executable, "-m", "ascar.remote.worker"]
+    return ["env", "-C", str(_here()), *settings, sys.executable, "-m", "ascar.remote.worker"]
 
 
 @contextmanager
@@ -358,7 +366,7 @@ def _folder(keeper: Keeper) -> Generator[Path]:
     finally:
         shutil.rmtree(place, ignore_errors=True)
         if not place.exists():
-            keeper.undo_forget(removal)
+            _forget(keeper, removal)
 
 
 @contextmanager
@@ -383,6 +391,12 @@ def _image(keeper: Keeper, settings: LocalFileSystemSettings, link: Path) -> Gen
         yield
     finally:
         image.unlink(missing_ok=True)
+        _forget(keeper, removal)
+
+
+def _forget(keeper: Keeper, removal: list[str]) -> None:
+    """What is removed need not be undone; a keeper that is gone, nobody needs any more."""
+    with suppress(KeeperLost):
         keeper.undo_forget(removal)
 
 
