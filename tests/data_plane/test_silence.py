@@ -93,7 +93,7 @@ def test_one_that_owes_nothing_or_says_a_little_is_not(start: Starter, folder: P
         for asked in session.requests():
             session.socket.sendall(nbd.simple_reply(asked.cookie))
             for _ in range(5):  # longer than the limit altogether
-                time.sleep(0.4)
+                time.sleep(0.25)
                 session.socket.sendall(bytes(asked.length // 5))
 
     with RawServer(folder / "server.sock", serve) as server:
@@ -101,7 +101,7 @@ def test_one_that_owes_nothing_or_says_a_little_is_not(start: Starter, folder: P
         with RawClient(disk_of(proxy)) as idle, RawClient(disk_of(proxy)) as client:
             idle.negotiate()
             client.negotiate()
-            time.sleep(1.5)
+            time.sleep(1.2)
             assert client.read(1, 5 << 10) == bytes(5 << 10)
             assert idle.read(2, 5 << 10) == bytes(5 << 10)
         assert proxy.log() == ""

@@ -376,6 +376,7 @@ def test_what_a_client_is_made_to_say_before_tls_ends_the_connection(
             client.greet()
             client.send(nbd.option(nbd.STARTTLS) + INJECTED[what])
             assert client.answers(nbd.STARTTLS) == [(nbd.ACK, b"")]
+            client.socket.settimeout(1.0)  # what is half there may be waited for
             with pytest.raises((ssl.SSLError, OSError)):
                 client.socket = context_of(identities.ca).wrap_socket(
                     client.socket, server_hostname="localhost"
