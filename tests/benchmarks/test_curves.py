@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,20 +11,15 @@ from ascar.sharp.trials.block_clients import block_clients
 from ascar.testbed.file import testbed_of as bed_of
 from ascar.units import parse_size
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def curves(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def curves(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks import curves
 
-    yield curves
-    for name in [one for one in sys.modules if one.partition(".")[0] == "benchmarks"]:
-        del sys.modules[name]
+    return curves
 
 
 def test_every_point_has_a_testbed_and_a_load_that_fits(curves: Any) -> None:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def endurance(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def endurance(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks import endurance
 
-    yield endurance
-    for name in [one for one in sys.modules if one.partition(".")[0] == "benchmarks"]:
-        del sys.modules[name]
+    return endurance
 
 
 @pytest.mark.slow
