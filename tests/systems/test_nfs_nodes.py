@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -225,57 +224,6 @@ def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     assert not Path(place).exists()
     child.stdin.close()
     child.stdout.close()
-
-
-STUDY = """
-[study]
-name = "nfs"
-objective = "maximize throughput_ops_per_s"
-budget = "8 min"
-[target]
-kind = "nfs"
-disk = "VOLUME"
-disk_size = "256 MiB"
-directory = "PLACE"
-[workload]
-kind = "fio"
-[workload.options]
-rw = "randread"
-bs = "16k"
-filename = "data"
-size = "96m"
-numjobs = 32
-thread = 1
-direct = 1
-[space]
-tuned = ["nfsd_threads"]
-[measurement]
-preset = "quick"
-load_min = "3 s"
-load_max = "4 s"
-[stop]
-trials = 6
-"""
-VOLUME = Path(__file__).parents[2] / "examples" / "disks" / "far-volume.toml"
-
-
-def test_a_study_shows_what_few_threads_cost(tmp_path: Path) -> None:
-    """Over a volume that works on many requests at a time, the default of 8 threads is a window."""
-    study = tmp_path / "nfs.toml"
-    study.write_text(STUDY.replace("VOLUME", str(VOLUME)).replace("PLACE", str(tmp_path)))
-    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
-    done = subprocess.run(
-        [sys.executable, "-m", "ascar", "tune", str(study), "--json"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    document = json.loads(done.stdout)
-    assert document["verdict"]["kind"] == "improved", document["verdict"]
-    assert document["verdict"]["gain_relative"] > 0.2
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("ascar-nfs-")]
 
 
 # A mount that is there already: ascar itself runs in the client's node, as root.
