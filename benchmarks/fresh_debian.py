@@ -102,14 +102,16 @@ def _debootstrap(place: Path, packages: tuple[str, ...], machine: str) -> None:
     include = f"--include={','.join((*_ALWAYS, *packages))}"
     foreign = () if machine == _NATIVE else ("--foreign", f"--arch={_OF_DEBIAN[machine]}")
     words = ["debootstrap", "--variant=minbase", *foreign, include, "bookworm", str(place)]
+    # It lives for a test: nothing has to reach the disk before dpkg goes on.
+    settings = place / "etc/dpkg/dpkg.cfg.d"
+    settings.mkdir(parents=True)
+    (settings / "unsafe-io").write_text("force-unsafe-io\n")
     try:
         made = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_MAKE_MAX_S)
     except subprocess.TimeoutExpired as error:
         raise RuntimeError(f"debootstrap: took longer than {_MAKE_MAX_S} s") from error
     if made.returncode != 0:
         raise RuntimeError(f"debootstrap: {(made.stdout + made.stderr).strip().splitlines()[-1:]}")
-    # It lives for a test: nothing has to reach the disk before dpkg goes on.
-    (place / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
     if foreign:
         _unpack(place)
     certificates = Path("etc/ssl/certs/ca-certificates.crt")
@@ -143,8 +145,9 @@ def run_inside(place: Path, *words: str, timeout_s: float = 300.0) -> subprocess
     """Run a program in it, in namespaces of its own."""
     enter, machine = 'exec chroot "$0" "$@"', _machine_of(place)
     if machine != _NATIVE:
-        # It reads what the processes here are in the /proc outside.
-        enter = f'mount --bind "$0/proc" /proc; exec proot -q {_emulator(machine)} -r "$0" -w / "$@"'
+        # proot reads what processes are in the /proc outside; its filter of system calls misses some.
+        proot = f"PROOT_NO_SECCOMP=1 exec proot -q {_emulator(machine)}"
+        enter = f'mount --bind "$0/proc" /proc; {proot} -r "$0" -w / "$@"'
     mounts = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount --rbind /sys "$0/sys"'
     prepare = f"{mounts}; {enter}"
     kept = {name: value for name, value in os.environ.items() if name in _KEPT}

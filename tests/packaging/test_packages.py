@@ -62,7 +62,9 @@ mounted() { grep -q /run/ascar/mnt /proc/mounts; }
 send() {
     for process in /proc/[0-9]*; do
         case $(readlink "$process/exe") in
-            /usr/bin/python3* | /usr/libexec/ascar/ascard | /usr/bin/sudo) kill "$1" "${process#/proc/}" ;;
+            /usr/bin/python3* | /usr/libexec/ascar/ascard | /usr/bin/sudo)
+                kill "$1" "${process#/proc/}" || true
+                ;;
         esac
     done
 }
@@ -74,12 +76,12 @@ send -STOP
 send -KILL
 wait
 mounted
-losetup --all | grep DEBIAN/home/alice
+losetup --all | grep "(/home/alice"
 alice ascar restore
 if mounted; then exit 1; fi
 """
 LEFT_BY_STUDIES = (
-    "ls /var/lib/ascar/journal; find /home -size +100M; losetup --all | grep DEBIAN/home/alice || true"
+    "ls /var/lib/ascar/journal; find /home -size +100M; losetup --all | grep '(/home/alice' || true"
 )
 
 
@@ -187,7 +189,7 @@ def test_only_members_of_its_group_tune_a_file_system_through_sudo(users: Path) 
     tuned = of_user(users, "alice", "ascar", "tune", "--json", "/home/alice/study.toml")
     assert tuned.returncode in {0, 3}, tuned.stderr
     assert json.loads(tuned.stdout)["verdict"]["kind"]
-    assert done(users, LEFT_BY_STUDIES.replace("DEBIAN", users.name)) == ""
+    assert done(users, LEFT_BY_STUDIES) == ""
     # A member may have it tuned, and nothing else.
     keeper = "/usr/libexec/ascar/ascard"
     for words in (
@@ -202,8 +204,8 @@ def test_only_members_of_its_group_tune_a_file_system_through_sudo(users: Path) 
 
 
 def test_a_member_puts_back_what_a_killed_study_has_left(users: Path) -> None:
-    assert "restored: " in done(users, KILLED_STUDY.replace("DEBIAN", users.name))
-    assert done(users, LEFT_BY_STUDIES.replace("DEBIAN", users.name)) == ""
+    assert "restored: " in done(users, KILLED_STUDY)
+    assert done(users, LEFT_BY_STUDIES) == ""
 
 
 def test_an_upgrade_keeps_what_was_measured_and_configured(
