@@ -1,7 +1,7 @@
 """A fresh Debian with Python and pip in a directory, for what people install there.
 
-Programs of another processor run in it by QEMU, system call by system call, with proot before their paths:
-nothing is registered with the kernel.
+Programs of another processor run in it by QEMU, which the kernel starts for them in a user namespace of their
+own (Linux 6.7): the machine itself knows nothing of it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ _OF_DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 _PROCESSORS = {62: "x86_64", 183: "aarch64"}
 """By the number in an ELF file (elf.h: EM_X86_64, EM_AARCH64)."""
 
+_KNOWN = "/proc/sys/fs/binfmt_misc"
+"""Where the kernel is told what runs files with a header; a user namespace has its own."""
+_OF_USER = ("--user", "--map-root-user")
+
 
 @contextmanager
 def fresh_debian(*packages: str, machine: str = _NATIVE) -> Generator[Path]:
@@ -60,11 +64,8 @@ def _base(packages: tuple[str, ...], machine: str) -> Path:
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         raise RuntimeError("needs root and debootstrap")
     foreign = () if machine == _NATIVE else (machine,)
-    for program in ("proot", _emulator(machine)) if foreign else ():
-        if shutil.which(program) is None:
-            raise RuntimeError(
-                f"programs of {machine} need {program}: install Debian's proot and qemu-user-static"
-            )
+    if foreign:
+        _check_emulation(machine)
     base = ROOT / "build" / "-".join(("debian", *foreign, *packages))
     base.parent.mkdir(exist_ok=True)
     with base.with_suffix(".lock").open("w") as lock:
@@ -80,6 +81,15 @@ def _base(packages: tuple[str, ...], machine: str) -> Path:
                 _debootstrap(base / "root", packages, machine)
             (base / "ready").touch()
     return base / "root"
+
+
+def _check_emulation(machine: str) -> None:
+    if shutil.which(_emulator(machine)) is None:
+        raise RuntimeError(f"programs of {machine} need Debian's qemu-user-static")
+    words = ["unshare", *_OF_USER, "--mount", "sh", "-ec", _emulation(machine)]
+    tried = subprocess.run(words, capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise RuntimeError(f"programs of {machine} need Linux 6.7 or newer: {tried.stderr.strip()}")
 
 
 def _copy(base: Path, place: Path) -> None:
@@ -141,18 +151,28 @@ def _machine_of(place: Path) -> str:
     return _PROCESSORS[number]
 
 
+def _emulation(machine: str) -> str:
+    """Shell that has the kernel run programs of a processor by QEMU, in this user namespace alone."""
+    number = next(number for number, name in _PROCESSORS.items() if name == machine)
+    # A program or a library, for whichever system.
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, number)
+    mask = b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff\xff\xff"
+    words = [machine, "M", "", *("".join(f"\\x{byte:02x}" for byte in it) for it in (header, mask))]
+    line = ":".join(("", *words, str(shutil.which(_emulator(machine))), "F"))
+    return f"mount -t binfmt_misc none {_KNOWN}; printf '%s' '{line}' >{_KNOWN}/register"
+
+
 def run_inside(place: Path, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
     """Run a program in it, in namespaces of its own."""
-    enter, machine = 'exec chroot "$0" "$@"', _machine_of(place)
+    prepare = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount --rbind /sys "$0/sys"'
+    machine = _machine_of(place)
+    spaces = ["--mount", "--pid", "--fork", "--kill-child"]
     if machine != _NATIVE:
-        # proot reads what processes are in the /proc outside; its filter of system calls misses some.
-        proot = f"PROOT_NO_SECCOMP=1 exec proot -q {_emulator(machine)}"
-        enter = f'mount --bind "$0/proc" /proc; {proot} -r "$0" -w / "$@"'
-    mounts = 'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount --rbind /sys "$0/sys"'
-    prepare = f"{mounts}; {enter}"
+        spaces = [*_OF_USER, *spaces]
+        prepare = f"{_emulation(machine)}; {prepare}"
     kept = {name: value for name, value in os.environ.items() if name in _KEPT}
     return subprocess.run(
-        ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", prepare, place, *words],
+        ["unshare", *spaces, "sh", "-ec", f'{prepare}; exec chroot "$0" "$@"', place, *words],
         capture_output=True,
         text=True,
         check=False,

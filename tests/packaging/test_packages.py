@@ -272,6 +272,10 @@ def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None
             ["rpm", "-qp", "--scripts", rpm], capture_output=True, text=True, check=True
         ).stdout
         assert ("keeper --restore" in scripts) == (name == "ascar-node")
+        host = subprocess.run(
+            ["rpm", "-qp", "--qf", "%{BUILDHOST}", rpm], capture_output=True, text=True, check=True
+        ).stdout
+        assert host == "localhost"
 
 
 def test_rpms_are_installed_upgraded_and_erased(packages: Path, tmp_path: Path) -> None:

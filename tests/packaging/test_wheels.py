@@ -126,6 +126,14 @@ def test_wheels_need_no_newer_c_library_than_they_say(wheels: Path, tmp_path: Pa
     assert newest_glibc(programs_of(wheels, tmp_path)) <= tuple(map(int, version))
 
 
+def test_wheels_do_not_say_where_they_were_built(wheels: Path, tmp_path: Path) -> None:
+    programs_of(wheels, tmp_path)
+    told = [file for file in tmp_path.rglob("*.dist-info/**/*") if file.is_file()]
+    assert told
+    for file in told:
+        assert b"file://" not in file.read_bytes(), file
+
+
 def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(tmp_path: Path) -> None:
     uv = str(ROOT / "scripts/uv")
     words = [uv, "build", "--quiet", "--sdist", "--python", sys.executable, "--out-dir", str(tmp_path)]
