@@ -104,7 +104,7 @@ docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
 
 static: ## Build the node binary with no shared libraries
-	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --package ascard --features online \
+	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --locked --package ascard --features online \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
 c-library: ## Build the C library (pilot.h, congestion.h) into target/c

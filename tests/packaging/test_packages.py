@@ -80,6 +80,7 @@ losetup --all | grep "(/home/alice"
 alice ascar restore
 if mounted; then exit 1; fi
 """
+DETACHED = "losetup --all | grep '(/home/alice' | cut -d: -f1 | xargs --no-run-if-empty losetup -d"
 LEFT_BY_STUDIES = (
     "ls /var/lib/ascar/journal; find /home -size +100M; losetup --all | grep '(/home/alice' || true"
 )
@@ -168,8 +169,10 @@ def users(installed: Path) -> Iterator[Path]:
     done(installed, "useradd -m mallory; useradd -m -G ascar-tune alice")
     for name in ("alice", "mallory"):
         (installed / "home" / name / "study.toml").write_text(STUDY)
-    yield installed
-    done(installed, "userdel -r mallory 2>/dev/null; userdel -r alice 2>/dev/null")
+    try:
+        yield installed
+    finally:
+        done(installed, f"{DETACHED}; userdel -r mallory 2>/dev/null; userdel -r alice 2>/dev/null")
 
 
 def of_user(
