@@ -69,14 +69,17 @@ lint-crates:
 wheels: setup ## Build what `pip install` takes, into build/wheels (TARGETS="aarch64-unknown-linux-gnu ...")
 	@RUSTFLAGS="$(REMAP)" scripts/wheels $(TARGETS)
 
+check-wheels: setup-dev ## Install and try the wheels in build/wheels, by QEMU those of other processors (WHEELS=FOLDER)
+	@WHEELS="$(or $(WHEELS),build/wheels)" $(BIN)/python -m pytest -q -rs -n 0 tests/packaging/test_wheels.py
+
 packages: setup ## Build the packages of Debian and RPM into build/packages (FORMATS="deb rpm")
 	@RUSTFLAGS="$(REMAP)" scripts/packages $(FORMATS)
 
 image: ## Build the container image from build/packages, with buildah, podman or docker (BASE=debian:12-slim)
 	@BASE="$(BASE)" scripts/image
 
-release: ## Check, build twice and sign a release: VERSION=0.1.0 [REHEARSE=yes] [SIGN=minisign's secret key]
-	@SIGN="$(SIGN)" scripts/release "$(VERSION)" $(if $(REHEARSE),--rehearse)
+release: ## Check, build twice and sign a release: VERSION=0.1.0 [REHEARSE=yes] [SIGN=minisign's secret key] [TARGETS=...]
+	@SIGN="$(SIGN)" TARGETS="$(TARGETS)" scripts/release "$(VERSION)" $(if $(REHEARSE),--rehearse)
 
 audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
 	@scripts/audit
@@ -101,7 +104,7 @@ docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
 
 static: ## Build the node binary with no shared libraries
-	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --package ascard --features online \
+	RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" cargo build --release --locked --package ascard --features online \
 	    --target $$(rustc -vV | sed -n 's/^host: //p')
 
 c-library: ## Build the C library (pilot.h, congestion.h) into target/c
@@ -118,5 +121,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels packages image release audit bench docs site outputs pictures static c-library install-c \
+.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
     install-keeper clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -56,10 +57,9 @@ def examples_of(command: Any) -> list[str]:
 
 
 def help_of_ascard(*words: str) -> str:
-    """A help page; without words, that of `ascard` itself."""
-    done = subprocess.run(
-        [find_ascard(), *words, "--help"], capture_output=True, text=True, check=True, timeout=60
-    )
+    """A help page of the `ascard` that ASCARD names, else of this environment's; without words, its own."""
+    ascard = os.environ.get("ASCARD") or find_ascard()
+    done = subprocess.run([ascard, *words, "--help"], capture_output=True, text=True, check=True, timeout=60)
     return done.stdout
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import subprocess
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,11 +57,11 @@ def packages_of_this_run(factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def debian_or_skip(*packages: str) -> Generator[Path]:
+def debian_or_skip(*packages: str, machine: str = platform.machine()) -> Generator[Path]:
     """A fresh Debian; a test is skipped with the reason where there can be none."""
     with ExitStack() as ends:
         try:
-            place = ends.enter_context(fresh_debian(*packages))
+            place = ends.enter_context(fresh_debian(*packages, machine=machine))
         except RuntimeError as error:
             pytest.skip(str(error))
         yield place

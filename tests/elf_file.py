@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # elf.h
 ET_DYN = 3
+EM_X86_64, EM_AARCH64 = 62, 183
 PT_LOAD, PT_DYNAMIC, PT_GNU_STACK, PT_GNU_RELRO = 1, 2, 0x6474E551, 0x6474E552
 PF_X, PF_W = 1, 2
 DT_NEEDED, DT_STRTAB = 1, 5
@@ -33,7 +34,7 @@ class Elf:
     def __init__(self, content: bytes) -> None:
         assert content[:6] == b"\x7fELF\x02\x01"
         self.content = content
-        (self.kind,) = struct.unpack_from("<H", content, 16)
+        self.kind, self.processor = struct.unpack_from("<HH", content, 16)
         (table,) = struct.unpack_from("<Q", content, 32)
         size, count = struct.unpack_from("<HH", content, 54)
         self.segments = [self._segment(table + place * size) for place in range(count)]

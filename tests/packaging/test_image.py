@@ -26,22 +26,24 @@ class Images:
 
     Args:
         place: an empty directory.
+        driver: "overlay", or "vfs" where there are no overlays: every step copies the one before.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, driver: str) -> None:
         self._environment = {
             **os.environ,
-            "STORAGE_DRIVER": "vfs",
+            "STORAGE_DRIVER": driver,
             "BUILDAH_ISOLATION": "chroot",
             "CONTAINERS_STORAGE_CONF": str(place / "storage.conf"),
         }
         (place / "storage.conf").write_text(
-            f'[storage]\ndriver = "vfs"\ngraphroot = "{place}/graph"\nrunroot = "{place}/run"\n'
+            f'[storage]\ndriver = "{driver}"\ngraphroot = "{place}/graph"\nrunroot = "{place}/run"\n'
         )
 
     def run(self, *words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        # What it leaves mounted goes with the namespace.
         return subprocess.run(
-            words,
+            ["unshare", "--mount", *words],
             env={**self._environment, **variables},
             capture_output=True,
             text=True,
@@ -62,7 +64,9 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     packages = packages_of_this_run(tmp_path_factory)
     place = Path(mkdtemp(prefix="ascar-image-", dir="/var/tmp"))
     try:
-        found = Images(place)
+        found = Images(place, "overlay")
+        if found.run("buildah", "info").returncode != 0:
+            found = Images(place, "vfs")
         container = found.said("buildah", "from", "scratch")
         with debian_or_skip() as debian:
             found.said("buildah", "add", "--quiet", container, debian, "/")

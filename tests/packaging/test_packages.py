@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -30,6 +31,59 @@ for process in /proc/[0-9]*; do
     [ "$(readlink "$process/exe")" != /usr/libexec/ascar/ascard ] || kill -KILL "${process#/proc/}"
 done
 """
+
+# What a user without rights tunes: a file system on an image file, and nothing that the machine has once.
+STUDY = """
+[study]
+name = "of-a-user"
+objective = "maximize throughput_ops_per_s"
+budget = "60 s"
+[target]
+kind = "localfs"
+size = "512 MiB"
+file_systems = ["ext4"]
+memory = "none"
+[space]
+allow_cost = ["umount-mount", "reformat-restore"]
+[workload]
+kind = "filebench"
+personality = "mailserver"
+scale = 0.05
+[measurement]
+preset = "quick"
+load_min = "1 s"
+load_max = "2 s"
+[optimizer]
+kind = "random"
+"""
+# Its processes and the keeper that sudo had started, killed while a file system is mounted.
+KILLED_STUDY = r"""
+mounted() { grep -q /run/ascar/mnt /proc/mounts; }
+send() {
+    for process in /proc/[0-9]*; do
+        case $(readlink "$process/exe") in
+            /usr/bin/python3* | /usr/libexec/ascar/ascard | /usr/bin/sudo)
+                kill "$1" "${process#/proc/}" || true
+                ;;
+        esac
+    done
+}
+alice() { setpriv --reuid=alice --regid=alice --init-groups env HOME=/home/alice "$@"; }
+alice ascar tune --quiet /home/alice/study.toml >/dev/null 2>&1 &
+until mounted; do sleep 0.1; done
+# Stopped first: none of them sees another die.
+send -STOP
+send -KILL
+wait
+# Mounted or, on a slow machine, between two mounts: its image is attached.
+losetup --all | grep "(/home/alice"
+alice ascar restore
+if mounted; then exit 1; fi
+"""
+DETACHED = "losetup --all | grep '(/home/alice' | cut -d: -f1 | xargs --no-run-if-empty losetup -d"
+LEFT_BY_STUDIES = (
+    "ls /var/lib/ascar/journal; find /home -size +100M; losetup --all | grep '(/home/alice' || true"
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +162,55 @@ def test_pages_and_completions_are_where_they_are_looked_for(installed: Path) ->
         assert done(installed, f"stat -c %s /usr/share/{file}").strip() != "0"
 
 
+@pytest.fixture
+def users(installed: Path) -> Iterator[Path]:
+    """The same Debian with sudo, and two users, one of them in the group that may tune."""
+    done(installed, "apt-get -qq update; apt-get -qq -y --no-install-recommends install sudo >/dev/null")
+    done(installed, "useradd -m mallory; useradd -m -G ascar-tune alice")
+    for name in ("alice", "mallory"):
+        (installed / "home" / name / "study.toml").write_text(STUDY)
+    try:
+        yield installed
+    finally:
+        done(installed, f"{DETACHED}; userdel -r mallory 2>/dev/null; userdel -r alice 2>/dev/null")
+
+
+def of_user(
+    debian: Path, name: str, *words: str, timeout_s: float = 600.0
+) -> subprocess.CompletedProcess[str]:
+    become = ("setpriv", f"--reuid={name}", f"--regid={name}", "--init-groups", "env", f"HOME=/home/{name}")
+    return run_inside(debian, *become, *words, timeout_s=timeout_s)
+
+
+def test_only_members_of_its_group_tune_a_file_system_through_sudo(users: Path) -> None:
+    refused = of_user(users, "mallory", "ascar", "tune", "/home/mallory/study.toml")
+    assert refused.returncode == 2
+    assert "needs root" in refused.stderr
+    assert "ascar-tune" in refused.stderr
+    doctor = json.loads(of_user(users, "alice", "ascar", "doctor", "--json").stdout)
+    assert next(need["found"] for need in doctor["needs"] if need["name"] == "root") == "through sudo"
+    tuned = of_user(users, "alice", "ascar", "tune", "--json", "/home/alice/study.toml")
+    assert tuned.returncode in {0, 3}, tuned.stderr
+    assert json.loads(tuned.stdout)["verdict"]["kind"]
+    assert done(users, LEFT_BY_STUDIES) == ""
+    # A member may have it tuned, and nothing else.
+    keeper = "/usr/libexec/ascar/ascard"
+    for words in (
+        ("cat", "/etc/shadow"),
+        (keeper, "keeper", "--state-dir", "/tmp"),
+        (keeper, "agent"),
+        ("ascar",),
+    ):
+        said = of_user(users, "alice", "sudo", "-n", "--", *words)
+        assert said.returncode == 1, words
+        assert "password is required" in said.stderr
+
+
+def test_a_member_puts_back_what_a_killed_study_has_left(users: Path) -> None:
+    assert "restored: " in done(users, KILLED_STUDY)
+    assert done(users, LEFT_BY_STUDIES) == ""
+
+
 def test_an_upgrade_keeps_what_was_measured_and_configured(
     installed: Path, tmp_path: Path, packages: Path
 ) -> None:
@@ -172,6 +275,56 @@ def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None
             ["rpm", "-qp", "--scripts", rpm], capture_output=True, text=True, check=True
         ).stdout
         assert ("keeper --restore" in scripts) == (name == "ascar-node")
+        host = subprocess.run(
+            ["rpm", "-qp", "--qf", "%{BUILDHOST}", rpm], capture_output=True, text=True, check=True
+        ).stdout
+        assert host == "localhost"
+
+
+def test_rpms_are_installed_upgraded_and_erased(packages: Path, tmp_path: Path) -> None:
+    """By rpm, in a root that has its database; that root is Debian's, for its Python."""
+    if shutil.which("rpm") is None:
+        pytest.skip("needs the package rpm; install it")
+    later = build_packages(tmp_path, "rpm", version="0.1.1", names="ascar-node")
+    with debian_or_skip() as place:
+
+        def rpm(*words: str | Path, fails: bool = False) -> str:
+            command = ["rpm", f"--root={place}", "--dbpath=/var/lib/rpm", *words]
+            said = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (said.returncode != 0) == fails, said.stdout + said.stderr
+            return said.stdout + said.stderr
+
+        both = sorted(packages.glob("*-0.1.0*.rpm"))
+        # All that a root of RPM would have besides is its Python, which here is none of rpm's.
+        lacks = rpm("--install", "--test", *both, fails=True)
+        assert set(re.findall(r"^\s+(.*) is needed by", lacks, re.MULTILINE)) == {
+            f"python(abi) = {python_of(place)}"
+        }
+        rpm("--install", "--nodeps", *both)
+        assert "ascard 0.1.0 (agent, disk, interface, keeper, load, proxy)" in done(place, "ascar --version")
+        tune = "ascar init simulated --out simulated.toml && ascar tune simulated.toml --quiet"
+        assert inside(place, f"cd /root && {tune}").returncode in {0, 3}
+        assert done(place, "getent group ascar-tune").startswith("ascar-tune:")
+        assert rpm("--verify", "ascar-node") == ""
+        # An upgrade keeps what root wrote, and is no removal.
+        done(place, "echo '# ours' >> /etc/sudoers.d/ascar; touch /etc/ascar/agent.toml")
+        rpm("--upgrade", "--nodeps", *later.glob("*.rpm"))
+        assert done(place, "ascard --version").startswith("ascard 0.1.0")
+        assert "# ours" in done(place, "cat /etc/sudoers.d/ascar; stat /etc/ascar/agent.toml")
+        # Erasing puts back first what a killed keeper has left.
+        done(place, KILLED_KEEPER)
+        done(place, "test -e /srv/images/image")
+        rpm("--erase", "ascar", "ascar-node")
+        assert done(place, "ls /srv/images") == ""
+        left = done(
+            place, "find / -xdev -name '*ascar*' ! -path '/root/*' ! -path '/var/*' ! -path '/proc/*'"
+        )
+        assert set(left.split()) <= {"/etc/ascar", "/etc/sudoers.d/ascar.rpmsave"}, left
+
+
+def python_of(place: Path) -> str:
+    """The version of its Python, e.g. 3.11."""
+    return done(place, "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'").strip()
 
 
 @pytest.mark.parametrize("words", [["zip"], ["deb", "exe"]])

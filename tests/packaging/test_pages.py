@@ -69,6 +69,18 @@ def test_a_page_has_every_option_with_its_sentence(pages: Path) -> None:
     assert "ascard agent --config agent.toml --check" in texts["ascard-agent"]
 
 
+def test_pages_are_of_the_binary_that_is_packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one of a checkout may have fewer commands, or more."""
+    other = tmp_path / "ascard"
+    other.write_text("#!/bin/sh\nprintf 'Does it.\\n\\nCommands:\\n  other  Do it\\n'\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("ASCARD", str(other))
+    names = {page.name for page in made("manual.py", tmp_path / "man").iterdir()}
+    assert {name for name in names if name.startswith("ascard")} == {"ascard.1", "ascard-other.1"}
+    assert "other" in (made("completions.py", tmp_path / "completions") / "ascard.bash").read_text()
+    assert "keeper" not in (tmp_path / "completions/ascard.bash").read_text()
+
+
 def test_text_that_looks_like_a_request_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(ROOT / "scripts")
     import manual

@@ -1,4 +1,4 @@
-"""What a release checks before it builds anything, and its bill of materials."""
+"""What a release checks before it builds anything, its signature, and its bill of materials."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,14 +18,70 @@ AUTHOR = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for wha
 ENVIRONMENT = {**os.environ, **AUTHOR, "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
+# In place of what takes minutes to compile.
+MAKEFILE = """
+setup:
+\tmkdir -p .venv/bin
+\tprintf '#!/bin/sh\\nexec python3 "$$@"\\n' >.venv/bin/python
+\tchmod +x .venv/bin/python
+wheels:
+\tmkdir -p build/wheels
+\techo "$(TARGETS)" >build/wheels/ascar.whl
+packages:
+\tmkdir -p build/packages
+\t{build} >build/packages/ascar.deb
+\techo rpm >build/packages/ascar.rpm
+"""
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    place = tmp_path / "checkout"
     for name in FILES:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
-        subprocess.run(["git", *words], cwd=tmp_path, env=ENVIRONMENT, check=True)
-    return tmp_path
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, place / name)
+    (place / ".gitignore").write_text("build/\n.venv/\n")
+    run("git", "init", "-q", at=place)
+    commit(place)
+    return place
+
+
+@pytest.fixture
+def building(checkout: Path) -> Path:
+    """A checkout whose builds take no time, and equal one another."""
+    (checkout / "Makefile").write_text(MAKEFILE.format(build="echo deb"))
+    (checkout / "scripts/bill_of_materials.py").write_text("print('{}')\n")
+    commit(checkout)
+    return checkout
+
+
+class Key(NamedTuple):
+    """Both halves of a key of minisign that has no password."""
+
+    secret: Path
+    public: Path
+
+
+def new_key(folder: Path, name: str) -> Key:
+    if shutil.which("minisign") is None:
+        pytest.skip("needs minisign; install it")
+    key = Key(folder / f"{name}.key", folder / f"{name}.pub")
+    run("minisign", "-G", "-W", "-f", "-s", key.secret, "-p", key.public, at=folder)
+    return key
+
+
+def run(*words: str | Path, at: Path, fails: bool = False) -> str:
+    """What a program says that ends well; with `fails`, badly."""
+    done = subprocess.run(
+        words, cwd=at, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def commit(place: Path) -> None:
+    run("git", "add", ".", at=place)
+    run("git", "commit", "-q", "-m", "all", at=place)
 
 
 def released(checkout: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -48,10 +105,11 @@ def test_wrong_words_are_refused(checkout: Path, words: list[str]) -> None:
 
 def test_everything_that_is_wrong_is_named_at_once(checkout: Path) -> None:
     (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n## 0.0.9\n\n- Old.\n")
-    subprocess.run(["git", "tag", "v9.9.9"], cwd=checkout, env=ENVIRONMENT, check=True)
+    run("git", "tag", "v9.9.9", at=checkout)
     said = released(checkout, "9.9.9", "--rehearse", SIGN="/no/such/key")
     assert said.returncode == 1
     for part in (
+        "packaging/release.pub is missing, by which users verify: minisign -R",
         "the checkout has changes",
         "pyproject.toml: version = 0.1.0: must be 9.9.9",
         "crates/ascard/pyproject.toml: version",
@@ -73,6 +131,64 @@ def test_nothing_is_dated_when_the_build_fails(checkout: Path) -> None:
     assert "failed" in said.stderr
     assert not (checkout / "build").exists()
     assert (checkout / "CHANGELOG.md").read_text() == (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_builds_that_differ_are_no_release(building: Path) -> None:
+    (building / "Makefile").write_text(MAKEFILE.format(build="pwd"))
+    commit(building)
+    said = released(building, "0.1.0", "--rehearse")
+    assert said.returncode == 1
+    assert "the two builds differ:\nascar.deb\n" in said.stderr
+    assert not (building / "build").exists()
+
+
+def test_a_release_is_verified_as_users_do(building: Path, tmp_path: Path) -> None:
+    key = new_key(tmp_path, "ours")
+    (building / "packaging").mkdir()
+    shutil.copy(key.public, building / "packaging/release.pub")
+    commit(building)
+    said = released(building, "0.1.0", "--rehearse", SIGN=str(key.secret), TARGETS="of-another")
+    assert said.returncode == 0, said.stderr
+    assert "signed: " in said.stderr
+    out = building / "build/release/0.1.0"
+    assert (out / "ascar.whl").read_text() == "of-another\n"
+    verify = ("minisign", "-V", "-p", key.public, "-m", "SHA256SUMS")
+    told = run(*verify, at=out)
+    assert "Trusted comment: ascar 0.1.0" in told
+    assert run("sha256sum", "--check", "SHA256SUMS", at=out).count(": OK\n") == 4
+    # Whoever changes a file cannot sign its new sum; nor does another's signature do.
+    (out / "ascar.deb").write_text("another\n")
+    assert "ascar.deb: FAILED" in run("sha256sum", "--check", "SHA256SUMS", at=out, fails=True)
+    (out / "SHA256SUMS").write_text(run("sha256sum", "ascar.deb", at=out))
+    assert "Signature verification failed" in run(*verify, at=out, fails=True)
+    run("minisign", "-S", "-s", new_key(tmp_path, "theirs").secret, "-m", "SHA256SUMS", at=out)
+    assert "key id" in run(*verify, at=out, fails=True)
+
+
+@pytest.mark.parametrize("kind", ["another's", "no key"])
+def test_a_key_that_users_cannot_verify_is_found_before_the_builds(
+    building: Path, tmp_path: Path, kind: str
+) -> None:
+    (building / "packaging").mkdir()
+    shutil.copy(new_key(tmp_path, "ours").public, building / "packaging/release.pub")
+    commit(building)
+    secret = new_key(tmp_path, "theirs").secret
+    if kind == "no key":
+        secret.write_text("nonsense\n")
+    said = released(building, "0.1.0", "--rehearse", SIGN=str(secret))
+    assert said.returncode == 1
+    assert f"SIGN = {secret}: must sign what packaging/release.pub verifies" in said.stderr
+    assert "the build in" not in said.stderr
+    assert not (building / "build").exists()
+
+
+def test_a_rehearsal_signs_nothing_without_a_key_and_dates_nothing(building: Path) -> None:
+    said = released(building, "0.1.0", "--rehearse")
+    assert said.returncode == 0, said.stderr
+    assert "not signed: SIGN names no key" in said.stderr
+    made = {file.name for file in (building / "build/release/0.1.0").iterdir()}
+    assert made == {"SHA256SUMS", "ascar-0.1.0.cdx.json", "ascar.deb", "ascar.rpm", "ascar.whl"}
+    assert run("git", "status", "--porcelain", at=building) == ""
 
 
 def test_the_bill_of_materials_has_what_is_shipped_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import shutil
 import stat
@@ -12,6 +13,19 @@ from ascar.errors import EnvironmentLacks
 
 INSTALLED_KEEPER = Path("/usr/libexec/ascar/ascard")
 """Where `sudo make install-keeper` puts the `ascard` that root runs for others; lines in sudoers name it."""
+
+
+TUNING_GROUP = "ascar-tune"
+"""The group whose members may have root's keeper started; the package ascar-node makes it."""
+
+
+def way_to_root() -> str:
+    """What gives a user who has no root a keeper of root's on this machine: the end of a sentence."""
+    try:
+        grp.getgrnam(TUNING_GROUP)
+    except KeyError:
+        return "be allowed to by `sudo make install-keeper`"
+    return f"have root add you to the group {TUNING_GROUP}, and log in again"
 
 
 def find_ascard() -> Path:

@@ -27,6 +27,7 @@ import msgspec
 
 from ascar import typed
 from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
+from ascar.program.node_binary import way_to_root
 from ascar.results.machine import RestoreReport
 from ascar.systems import keeper_replies as replies
 from ascar.systems.keeper_process import KeeperProcess, command
@@ -497,9 +498,7 @@ def _restored(words: list[str], listener: Callable[[float], None]) -> RestoreRep
     except msgspec.MsgspecError as error:
         said = " ".join(err.decode(errors="replace").split())
         if words[0].endswith("sudo") and said.startswith("sudo:"):
-            raise EnvironmentLacks(
-                f"needs root: {said}: run this as root, or be allowed to by `sudo make install-keeper`"
-            ) from error
+            raise EnvironmentLacks(f"needs root: {said}: run this as root, or {way_to_root()}") from error
         raise KeeperLost(f"restore: exit status {done.returncode}: {said}") from error
 
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from ascar.errors import AscarError, EnvironmentLacks, KeeperLost
 from ascar.nodes.local import LocalNode
-from ascar.program.node_binary import check_roots_alone, find_ascard, find_keeper
+from ascar.program.node_binary import check_roots_alone, find_ascard, find_keeper, way_to_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,9 +119,7 @@ class KeeperProcess:
         """The error for a keeper that cannot be talked to any more, with its last words; ends it."""
         status = self.close()
         if self._words[0].endswith("sudo") and self._said.startswith("sudo:"):
-            return EnvironmentLacks(
-                f"needs root: {self._said}: run this as root, or be allowed to by `sudo make install-keeper`"
-            )
+            return EnvironmentLacks(f"needs root: {self._said}: run this as root, or {way_to_root()}")
         said = self._said or "no message"
         return KeeperLost(f"keeper: {why} (exit status {status}): {said}: see `ascar restore`")
 

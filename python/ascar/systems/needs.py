@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
-from ascar.program.node_binary import find_ascard
+from ascar.program.node_binary import find_ascard, way_to_root
 from ascar.results.machine import Need
 from ascar.systems.keeper_process import command
 
@@ -50,9 +50,7 @@ def text_of(path: Path) -> str:
 
 def _root(kinds: tuple[str, ...]) -> Need:
     found = "yes" if os.geteuid() == 0 else "through sudo" if _sudo_works() else None
-    remedy = (
-        "run as root (sudo ascar ...), or be allowed to by `sudo make install-keeper`; sqlite needs no root"
-    )
+    remedy = f"run as root (sudo ascar ...), or {way_to_root()}; sqlite needs no root"
     return Need("root", "format, mount, change kernel settings", found, kinds, remedy=remedy)
 
 
