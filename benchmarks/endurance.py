@@ -32,6 +32,7 @@ import time
 from collections import Counter, defaultdict
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ seek_full_ms = 1
 write_cache_kib = 512
 """
 WRONGS = ("lost", "wrong", "twice", "unanswered")
+SHOWN = ("writes", "reads", "flushes")
 
 
 @dataclass(slots=True)
@@ -238,6 +240,8 @@ def _judged(streams: int, said: list[list[dict[str, Any]]], course: Course) -> d
     unfinished = sum(1 for one in ends if one is None or not one["finished"])
     if unfinished:
         broken.append(f"{unfinished} of {streams} streams did not finish with all their blocks read")
+    shown = {**{name: counts[name] for name in SHOWN}, "kills": len(course.disturbed)}
+    broken += [f"{name}: none, so nothing was shown" for name, count in shown.items() if not count]
     p99_ms = _p99_by_second(line for lines in said for line in lines if "second" in line)
     calm = [
         ms
@@ -246,6 +250,8 @@ def _judged(streams: int, said: list[list[dict[str, Any]]], course: Course) -> d
         and not any(a - 1 <= second <= b + BACK_S for a, b in course.disturbed)
     ]
     usual_ms = statistics.median(calm) if calm else None
+    if usual_ms is None:
+        broken.append("p99: no second was undisturbed, so nothing tells when it is back")
     back_s = _times_back(p99_ms, course, usual_ms)
     late = [one for one in back_s if one is None or one > BACK_S]
     if late:
@@ -299,8 +305,7 @@ def _times_back(p99_ms: dict[int, float], course: Course, usual_ms: float | None
     if usual_ms is None:
         return []
     found: list[float | None] = []
-    nexts = [killed_s for killed_s, _ in course.disturbed[1:]] + [float("inf")]
-    for (_, again_s), next_s in zip(course.disturbed, nexts, strict=True):
+    for (_, again_s), (next_s, _) in pairwise([*course.disturbed, (math.inf, math.inf)]):
         if next_s < again_s + BACK_S + 1:
             continue
         after = range(int(again_s) + 1, int(min(again_s + 60, next_s)))

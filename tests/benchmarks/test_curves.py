@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import re
+import sys
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -56,3 +60,17 @@ def test_a_fall_is_told_with_what_is_left(curves: Any) -> None:
         "the maximum is at 3 x 4, where most is in flight: there is no fall up to there"
     )
     assert curves._fall({}) == "no runs"
+
+
+def test_the_luckiest_of_many_equal_points_is_no_fall(curves: Any) -> None:
+    draws, left = random.Random(1), list[float]()
+    for _ in range(200):
+        points = {
+            ("streams", 1, depth): [{"throughput_mb_per_s": draws.gauss(10, 1)} for _ in range(3)]
+            for depth in range(1, 13)
+        }
+        told = re.search(r"([0-9.]+)%", curves._fall(points))
+        if told is not None:
+            left.append(float(told[1]))
+    assert len(left) > 150
+    assert fmean(left) == pytest.approx(100, abs=2)

@@ -31,12 +31,14 @@ def test_no_promise_is_broken_under_kills(endurance: Any, ascard: Path) -> None:
     assert counts["connections"] > 6
 
 
+DONE = dict.fromkeys(("writes", "reads", "flushes"), 9)
+KILLED = [(3.0, 3.5)]
+CALM = [{"second": second, "latencies": {"52": 100}} for second in range(1, 10)]
+
+
 def judged(endurance: Any, counts: dict[str, int], finished: bool = True) -> list[str]:
-    end = {
-        "counts": dict.fromkeys(("lost", "wrong", "twice", "unanswered"), 0) | counts,
-        "finished": finished,
-    }
-    return endurance._judged(1, [[end]], endurance.Course())["broken"]
+    end = {"counts": DONE | counts, "finished": finished}
+    return endurance._judged(1, [[*CALM, end]], endurance.Course(disturbed=KILLED))["broken"]
 
 
 def test_each_broken_promise_is_named(endurance: Any) -> None:
@@ -48,6 +50,16 @@ def test_each_broken_promise_is_named(endurance: Any) -> None:
     assert endurance._judged(2, [[], []], endurance.Course())["broken"][0].startswith("2 of 2 streams")
 
 
+def test_where_nothing_was_shown_nothing_held(endurance: Any) -> None:
+    assert judged(endurance, {"flushes": 0}) == ["flushes: none, so nothing was shown"]
+    end = {"counts": DONE, "finished": True}
+    assert endurance._judged(1, [[end]], endurance.Course(disturbed=KILLED))["broken"] == [
+        "p99: no second was undisturbed, so nothing tells when it is back"
+    ]
+    found = endurance._judged(1, [[*CALM, end]], endurance.Course())
+    assert found["broken"] == ["kills: none, so nothing was shown"]
+
+
 def test_memory_that_grows_and_latency_that_stays_are_named(endurance: Any) -> None:
     course = endurance.Course()
     course.memory_mib["proxy"] = [4.0, 4.1, 8.0, 12.0, 30.0, 31.0]
@@ -56,7 +68,7 @@ def test_memory_that_grows_and_latency_that_stays_are_named(endurance: Any) -> N
         {"second": second, "latencies": {"52" if second < 41 or second > 60 else "80": 100}}
         for second in range(1, 70)
     ]
-    end = {"counts": {}, "finished": True}
+    end = {"counts": DONE, "finished": True}
     found = endurance._judged(1, [[*lines, end]], course)
     assert found["broken"] == [
         "p99 was not back within 5 s after 1 of 2 kills",

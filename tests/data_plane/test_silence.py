@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -123,6 +124,66 @@ def test_a_client_that_does_not_read_is_not_the_servers_silence(start: Starter, 
             for at in range(count):
                 assert client.receive(16 + length) == nbd.simple_reply(at) + bytes(length)
         assert proxy.log() == ""
+
+
+@pytest.mark.parametrize("length", [4096, 1 << 20])
+def test_a_client_that_sends_its_data_late_is_not_the_servers_silence(
+    start: Starter, folder: Path, length: int
+):
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for asked in session.requests():
+            session.answer(asked)
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            for cookie in range(2):
+                client.send(nbd.request(nbd.WRITE, cookie, 0, length) + bytes(length // 2))
+                time.sleep(2.5)
+                client.send(bytes(length // 2))
+                assert client.receive(16) == nbd.simple_reply(cookie)
+        assert proxy.log() == ""
+
+
+def test_a_server_that_takes_a_long_request_in_slowly_is_not_silent(start: Starter, folder: Path):
+    length, count = 1 << 20, 4
+
+    def serve(session: Session) -> None:
+        session.negotiate()
+        session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        asked = 28 * count + length * count
+        while asked and (taken := nbd.received(session.socket, min(asked, length // 4))):
+            asked -= len(taken)
+            time.sleep(0.2)  # longer than the limit altogether
+        session.socket.sendall(b"".join(map(nbd.simple_reply, range(count))))
+        nbd.received(session.socket, 1)
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            for cookie in range(count):
+                client.send(nbd.request(nbd.WRITE, cookie, 0, length) + bytes(length))
+            assert client.receive(16 * count) == b"".join(map(nbd.simple_reply, range(count)))
+        assert proxy.log() == ""
+
+
+def test_a_server_that_owes_another_answer_is_given_up_while_the_client_is_late(start: Starter, folder: Path):
+    def serve(session: Session) -> None:
+        session.negotiate()
+        for _ in session.requests():
+            pass
+
+    with RawServer(folder / "server.sock", serve) as server:
+        proxy = start.proxy(server.path, LIMIT)
+        with RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            client.send(nbd.request(nbd.READ, 0, 0, 4096) + nbd.request(nbd.WRITE, 1, 0, 4096) + bytes(9))
+            client.drain()
+        until(proxy.log)
+        assert "the server has said nothing for 1 s" in proxy.log()
 
 
 @pytest.mark.parametrize("value", ["0", "86401", "-1"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from ascar.sharp.testbed_search import (
     differences,
     prove,
     setting_words,
+    simulated_first,
 )
 from ascar.sharp.trials.testbed_bench import fixed, scenario_on
 from ascar.simulation import with_settings
@@ -30,6 +31,7 @@ from ascar.testbed.file import testbed_of as bed_of
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
+    from ascar.rules import RuleSet
     from ascar.sharp import RuleTrial
 
 OBJECTIVE = objective_of("throughput")
@@ -87,14 +89,20 @@ def task_of(runs: int, out: Path, begin: Any = "new") -> Task:
 
 
 def proven(
-    bench: Pretended, runs: int, out: Path, *, begin: Any = "new", until_s: float | None = None
+    bench: Pretended,
+    runs: int,
+    out: Path,
+    *,
+    begin: Any = "new",
+    until_s: float | None = None,
+    rules: tuple[RuleSet, ...] = RULES,
 ) -> tuple[Proven, list[RealProgress]]:
     task, told = task_of(runs, out, begin), list[RealProgress]()
     assert isinstance(task.system, RealTestbed)
     about = About.of(bench, OBJECTIVE, task.plan, task.bounds)
     with Journal(task.journal_path(), about, begin) as journal:
         judge = Judge(bench, OBJECTIVE, journal, bounds=task.bounds)
-        candidates = Candidates(RULES, STATICS, 0, 0.0)
+        candidates = Candidates(rules, STATICS, 0, 0.0)
         found = prove(task, task.system, judge, candidates, until_s=until_s, listener=told.append)
     return found, told
 
@@ -153,6 +161,48 @@ def test_three_failures_in_a_row_end_it(tmp_path: Path) -> None:
     assert all(one.real is None for one in found.proof.contenders)
 
 
+def test_who_resumes_after_three_failures_goes_on_with_the_last_of_them(tmp_path: Path) -> None:
+    for _ in range(2):  # the reason is still there when it is resumed for the first time
+        bench = Pretended(failing=set(range(1, 100)))
+        begin = "resume" if (tmp_path / "rules.journal").exists() else "new"
+        found, _ = proven(bench, RUNS_MAX, tmp_path / "rules", begin=begin)
+        assert found.stopped == "failures"
+    assert len(bench.made) == 1
+    bench = Pretended()
+    found, _ = proven(bench, RUNS_MAX, tmp_path / "rules", begin="resume")
+    assert (len(bench.made), found.proof.runs, found.stopped) == (RUNS_MAX - 2, RUNS_MAX, "evaluations")
+    assert [one.number for one in found.proof.failures] == [1, 2]
+    again, _ = proven(Pretended(failing={1}), RUNS_MAX, tmp_path / "rules", begin="resume")
+    assert again.proof == found.proof
+
+
+def test_a_static_setting_among_the_rules_is_run_and_counted_once(tmp_path: Path) -> None:
+    bench = Pretended()
+    found, _ = proven(bench, RUNS_MAX, tmp_path / "rules", rules=(*RULES[:2], STATICS[0]))
+    proof = found.proof
+    assert len(set(bench.made)) == len(bench.made) == proof.runs
+    assert [one.name for one in proof.contenders] == ["rules", "default", "best static"]
+
+
+def test_rules_that_are_the_best_static_setting_have_one_place(tmp_path: Path) -> None:
+    bench = Pretended()
+    found, _ = proven(bench, RUNS_MAX, tmp_path / "rules", rules=(STATICS[2],))
+    proof = found.proof
+    assert found.rules == found.static == STATICS[2]
+    assert len(set(bench.made)) == len(bench.made) == proof.runs
+    assert [one.name for one in proof.contenders] == ["rules", "default"]
+    assert proof.turns == (RUNS_MAX - proof.chosen_in_runs) // 2
+    assert proof.contenders[1].real is not None and proof.contenders[1].real.runs == proof.turns
+    assert found.verdict is not None and found.verdict.kind == "improved"
+
+
+def test_a_search_without_time_for_a_run_still_has_rules_to_compare(tmp_path: Path) -> None:
+    task = replace(task_of(6, tmp_path / "rules"), ends=Ends(2, None))
+    assert isinstance(task.system, RealTestbed)
+    found = simulated_first(task, task.system, lambda _: None)
+    assert found.rules == (task.plan.start.bare(),)
+
+
 def test_an_interrupted_one_makes_no_run_twice(tmp_path: Path) -> None:
     class Ended(Exception):
         pass
@@ -194,6 +244,4 @@ def test_how_both_grounds_differ_is_said() -> None:
 
 
 def _with_turns() -> Any:
-    from dataclasses import replace
-
     return replace(fixed(4), active_files=2)

@@ -93,6 +93,10 @@ pub struct Connection {
     pending: Mutex<Pending>,
     /// Counts the pieces of replies that have passed.
     pieces: AtomicU64,
+    /// Counts the pieces of requests' data that the server has taken.
+    taken: AtomicU64,
+    /// Whether more of a request's data is waited for: the server cannot answer that one.
+    is_partial: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -107,6 +111,25 @@ impl Connection {
     #[inline]
     pub fn on_piece(&self) {
         self.pieces.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The server has taken a piece of a request's data.
+    #[inline]
+    pub fn on_taken(&self) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether more of a request's data is waited for, which the client has to send.
+    #[inline]
+    pub fn set_partial(&self, is_partial: bool) {
+        self.is_partial.store(is_partial, Ordering::Relaxed);
+    }
+
+    /// How many pieces of requests' data the server has taken, and whether more of one's is waited for.
+    #[must_use]
+    pub fn data(&self) -> (u64, bool) {
+        let is_partial = self.is_partial.load(Ordering::Relaxed);
+        (self.taken.load(Ordering::Relaxed), is_partial)
     }
 
     /// Whether it is over.
@@ -249,6 +272,8 @@ fn carried(opened: Opened, who: &str, terms: &Terms, streams: &Streams) -> Resul
         answer_limit: terms.answer_limit,
         pending: Mutex::default(),
         pieces: AtomicU64::new(0),
+        taken: AtomicU64::new(0),
+        is_partial: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
     };
     let ended = connection.run();

@@ -36,6 +36,8 @@ pub struct Pending {
     /// Apart from the rest, so that looking for one touches few cache lines.
     cookies: Vec<u64>,
     sent: Vec<Sent>,
+    /// The cookie of the one that was sent last.
+    latest: Option<u64>,
 }
 
 impl Pending {
@@ -60,6 +62,7 @@ impl Pending {
         }
         self.cookies.push(cookie);
         self.sent.push(sent);
+        self.latest = Some(cookie);
         true
     }
 
@@ -84,10 +87,15 @@ impl Pending {
         Some(self.sent.swap_remove(place))
     }
 
-    /// When the one left that has waited longest; None without any.
+    /// When the one left that has waited longest, of those that a server can answer: without the latest where `is_partial`,
+    /// its client has not sent all of its data yet. None without any.
     #[must_use]
-    pub fn oldest_us(&self) -> Option<u64> {
-        self.sent.iter().map(|one| one.at_us).min()
+    pub fn oldest_us(&self, is_partial: bool) -> Option<u64> {
+        let partial = self.latest.filter(|_| is_partial);
+        let each = self.cookies.iter().zip(&self.sent);
+        each.filter(|(cookie, _)| Some(**cookie) != partial)
+            .map(|(_, one)| one.at_us)
+            .min()
     }
 
     /// How many there are, and how many bytes they move: what their stream has in flight less once they are given up.
@@ -128,6 +136,19 @@ mod tests {
             assert_eq!(pending.take(cookie), None);
         }
         assert_eq!((pending.count(), pending.total()), (0, (0, 0)));
+    }
+
+    #[test]
+    fn what_its_client_has_not_sent_whole_is_owed_by_nobody() {
+        let mut pending = Pending::default();
+        assert_eq!(pending.oldest_us(true), None);
+        pending.add(7, sent(1));
+        assert_eq!(
+            (pending.oldest_us(false), pending.oldest_us(true)),
+            (Some(5), None)
+        );
+        pending.add(8, sent(1));
+        assert_eq!(pending.oldest_us(true), Some(5), "the one before it is");
     }
 
     #[test]

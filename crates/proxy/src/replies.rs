@@ -31,6 +31,8 @@ pub struct Replies<'a> {
 struct Silence<'a> {
     connection: &'a Connection,
     since: Cell<Option<Instant>>,
+    /// How much of requests' data it had taken when it was looked at.
+    taken: Cell<u64>,
 }
 
 impl Silence<'_> {
@@ -48,11 +50,15 @@ impl Silence<'_> {
         let Some(limit) = connection.answer_limit else {
             return Ok(());
         };
-        let since = self.since.get().unwrap_or_else(Instant::now);
+        let (taken, is_partial) = connection.data();
+        // One that takes a long request in is not silent.
+        let is_still = self.taken.replace(taken) == taken;
+        let since = self.since.get().filter(|_| is_still);
+        let since = since.unwrap_or_else(Instant::now);
         self.since.set(Some(since));
         let pending = connection.pending();
         let is_owed = pending
-            .oldest_us()
+            .oldest_us(is_partial)
             .is_some_and(|at_us| clock::now() >= Duration::from_micros(at_us) + limit);
         if since.elapsed() < limit || !is_owed {
             return Ok(());
@@ -103,6 +109,7 @@ impl<'a> Replies<'a> {
             silence: Silence {
                 connection,
                 since: Cell::default(),
+                taken: Cell::default(),
             },
             answered: None,
             splicing: Splicing::default(),
@@ -149,7 +156,7 @@ impl<'a> Replies<'a> {
         let left = self.incoming.payload_left();
         if self
             .splicing
-            .pass(server, client, left, on_piece, || silence.look())?
+            .pass((server, client), left, on_piece, |_| (), || silence.look())?
         {
             self.incoming.on_spliced();
         }

@@ -108,11 +108,12 @@ impl<'a> Requests<'a> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         clock::be_precise();
-        while self.incoming.fill(&self.connection.client)? {
+        while self.fill()? {
             loop {
+                let is_rest = self.incoming.payload_left() > 0;
                 let (until, stop) = self.scan();
                 if until > self.incoming.start() {
-                    self.pass_on(until)?;
+                    self.pass_on(until, is_rest)?;
                 }
                 match stop {
                     Stop::Empty if self.incoming.awaits_long_payload() => {
@@ -131,12 +132,25 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
-    /// Writes what may leave. A server may take its time, but not for a client that is gone.
-    fn pass_on(&mut self, until: usize) -> Result<(), End> {
+    /// Reads what has come; false at the end.
+    fn fill(&mut self) -> Result<bool, End> {
+        self.connection
+            .set_partial(self.incoming.payload_left() > 0);
+        let filled = self.incoming.fill(&self.connection.client)?;
+        self.connection.set_partial(false);
+        Ok(filled)
+    }
+
+    /// Writes what may leave, which begins with the rest of a request's data where `is_rest`. A server may take its time,
+    /// but not for a client that is gone.
+    fn pass_on(&mut self, until: usize, is_rest: bool) -> Result<(), End> {
         while self.incoming.start() < until {
             let whole = self.incoming.until(until);
             let count = self.connection.server.write_some(whole)?;
             self.incoming.pass(count);
+            if is_rest && count > 0 {
+                self.connection.on_taken();
+            }
             self.look(count > 0)?;
         }
         Ok(())
@@ -147,7 +161,23 @@ impl<'a> Requests<'a> {
         let Connection { server, client, .. } = self.connection;
         let mut splicing = std::mem::take(&mut self.splicing);
         let left = self.incoming.payload_left();
-        let passed = splicing.pass(client, server, left, |_| (), || self.look(false));
+        let connection = self.connection;
+        connection.set_partial(true);
+        let passed = splicing.pass(
+            (client, server),
+            left,
+            |_| (),
+            |left| {
+                connection.on_taken();
+                connection.set_partial(left > 0);
+            },
+            || {
+                // The server is waited for, and not the client.
+                connection.set_partial(false);
+                self.look(false)
+            },
+        );
+        connection.set_partial(false);
         self.splicing = splicing;
         if passed? {
             self.incoming.on_spliced();

@@ -28,17 +28,17 @@ pub struct Splicing {
 impl Splicing {
     /// Passes on so many bytes from one side to the other; false where one is inside TLS or no pipe is to be had, and
     /// nothing was passed.
-    /// `on_piece` is called with how many are still to come, before the other side has the last of those that have;
-    /// `on_wait` where one says or the other takes nothing for as long as that may wait.
+    /// `on_piece` is called with how many are still to come, before the other side has the last of those that have, and
+    /// `on_taken` when it has them; `on_wait` where one says or the other takes nothing for as long as that may wait.
     ///
     /// # Errors
     /// When one side is gone before that.
     pub fn pass(
         &mut self,
-        from: &Side,
-        to: &Side,
+        (from, to): (&Side, &Side),
         count: usize,
         mut on_piece: impl FnMut(usize),
+        mut on_taken: impl FnMut(usize),
         mut on_wait: impl FnMut() -> Result<(), End>,
     ) -> Result<bool, End> {
         let (Some(from), Some(to)) = (from.clear(), to.clear()) else {
@@ -58,6 +58,7 @@ impl Splicing {
             while held > 0 {
                 held -= moved(out, to, held, &mut on_wait)?;
             }
+            on_taken(left);
         }
         Ok(true)
     }

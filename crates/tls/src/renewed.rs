@@ -19,8 +19,11 @@ pub struct Renewed<T> {
 
 #[derive(Debug)]
 struct Current<T> {
+    /// Of the files that the value is made of.
     stamps: Vec<Stamp>,
     value: Arc<T>,
+    /// What was said last of files that are wrong.
+    said: Option<String>,
 }
 
 impl<T> Renewed<T> {
@@ -35,21 +38,37 @@ impl<T> Renewed<T> {
         Ok(Self {
             files,
             read,
-            current: Mutex::new(Current { stamps, value }),
+            current: Mutex::new(Current {
+                stamps,
+                value,
+                said: None,
+            }),
         })
     }
 
     /// The value of the files as they are now. Where they were replaced by something wrong, it stays as it was, and
-    /// `say` is told why, once.
+    /// `say` is told why, once. They are read again until they are right: what makes them so may leave no trace, as
+    /// `chmod` does.
     pub fn current(&self, say: impl FnOnce(&str)) -> Arc<T> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let now = stamps(&self.files);
         if current.stamps != now {
-            current.stamps = now;
             match (self.read)(&self.files) {
-                Ok(value) => current.value = Arc::new(value),
-                Err(why) => say(&why),
+                Ok(value) => {
+                    *current = Current {
+                        stamps: now,
+                        value: Arc::new(value),
+                        said: None,
+                    };
+                }
+                Err(why) if current.said.as_ref() == Some(&why) => {}
+                Err(why) => {
+                    say(&why);
+                    current.said = Some(why);
+                }
             }
+        } else {
+            current.said = None;
         }
         Arc::clone(&current.value)
     }
@@ -72,6 +91,8 @@ fn stamp(path: &Path) -> Stamp {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn length(files: &Files) -> Result<usize, String> {
@@ -110,6 +131,42 @@ mod tests {
         assert!(value == 3 && said.contains("No such file"), "{said}");
         std::fs::write(&path, "ab").unwrap();
         assert_eq!(current(), (2, String::new()));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// As the reading of a key: one that others can read is refused.
+    fn own(files: &Files) -> Result<usize, String> {
+        let path = files.ca.as_ref().unwrap();
+        match path.metadata().unwrap().mode() & 0o007 {
+            0 => length(files),
+            _ => Err("others can read it".to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_is_mended_without_being_replaced_is_read_again() {
+        let name = format!("ascar-tls-mended-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let put = |text: &str, mode: u32| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        };
+        put("a", 0o600);
+        let files = Files {
+            ca: Some(path.clone()),
+            ..Files::default()
+        };
+        let renewed = Renewed::open(files, own).unwrap();
+        let said = std::cell::RefCell::new(Vec::new());
+        let current = || *renewed.current(|why| said.borrow_mut().push(why.to_owned()));
+        put("abc", 0o604);
+        assert_eq!((current(), current()), (1, 1));
+        assert_eq!(*said.borrow(), ["others can read it"]);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(current(), 3);
+        put("abcd", 0o604);
+        assert_eq!(current(), 3);
+        assert_eq!(said.borrow().len(), 2, "another mistake is another word");
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -434,7 +434,8 @@ class TestbedProof(msgspec.Struct, frozen=True, kw_only=True):
         runs: the number of runs on the testbed.
         chosen_in_runs: those of them that chose the rules and the static setting, and no more.
         turns: the number of turns, each of one run of every contender in an order that is drawn.
-        contenders: those that took turns, the rules first.
+        contenders: those that took turns, the rules first; without "best static" where the best rules are
+            that very setting.
         failures: the runs that failed.
         differences: how the simulation and the testbed differ, in words.
     """

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from random import Random
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ascar.errors import InputError
 from ascar.pilot.rivals import against_each
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 RUNS_MIN, RUNS_MAX = 6, 40
 """Runs on a testbed: two turns of three contenders at least."""
 Contender = Literal["rules", "default", "best static"]
-_CONTENDERS: Final[tuple[Contender, ...]] = ("rules", "default", "best static")
 _WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256)
 _TAUS_US = (5_000, 10_000, 20_000, 40_000)
 _WINDOW_MAX = 256
@@ -134,7 +133,8 @@ def simulated_first(
         judge = Judge(bench, task.objective, journal, limits, listener=listener, bounds=task.bounds)
         search(judge, task.plan)
         found = dict.fromkeys(one.rules.bare() for one in reversed(judge.best_in_order))
-        rules = tuple(one for one in found if one != task.plan.start.bare() or len(found) == 1)
+        start = task.plan.start.bare()
+        rules = tuple(one for one in found if one != start) or (start,)  # also where there was no time
         return Candidates(rules, statics, trying.evaluations + judge.evaluations, judge.elapsed_s)
 
 
@@ -188,7 +188,12 @@ class _Course:
     def run(self, rules: RuleSet | None, repeat: int) -> RuleRun | None:
         """Make a run, or recall it; None where it failed, or is not made any more."""
         trial, judge = RuleTrial(rules, repeat), self.judge
-        is_known = judge.journal.known(trial) is not None
+        known = judge.journal.known(trial)
+        if known is not None and known.failed and self._in_a_row == _FAILURES_MAX - 1:
+            # That ended the search; who resumes it may have mended why.
+            judge.journal.forget(trial)
+            known = None
+        is_known = known is not None
         if self.stopped is None and self.made >= self.runs:
             self.stopped = "evaluations"
         elif self.stopped is None and not is_known and self._is_late():
@@ -250,9 +255,11 @@ def prove(
     rules, static = _chosen(course, [candidates.rules[:several], candidates.statics[:several]])
     chosen_in = course.made
     settings: dict[Contender, RuleSet | None] = {"rules": rules, "default": None, "best static": static}
+    if rules == static:  # one setting has one place: its runs are not counted twice
+        del settings["best static"]
     turns: list[dict[Contender, RuleRun | None]] = []
-    for turn in range((system.runs - chosen_in) // len(_CONTENDERS)):
-        order = Random(turn).sample(_CONTENDERS, len(_CONTENDERS))  # noqa: S311  # no secret
+    for turn in range((system.runs - chosen_in) // len(settings)):
+        order = Random(turn).sample(list(settings), len(settings))  # noqa: S311  # no secret
         made = {name: course.run(settings[name], FRESH + turn) for name in order}
         if course.stopped is not None:
             break
@@ -287,7 +294,8 @@ def _chosen(course: _Course, kinds: Sequence[Sequence[RuleSet]]) -> tuple[RuleSe
     left = [list(kind) for kind in kinds]
     repeat = 0
     while any(len(kind) > 1 for kind in left) and course.stopped is None:
-        wanted = [one for kind in left if len(kind) > 1 for one in kind]
+        # The search begins with a sweep of static settings: one may be among both kinds.
+        wanted = list(dict.fromkeys(one for kind in left if len(kind) > 1 for one in kind))
         for one in Random(repeat).sample(wanted, len(wanted)):  # noqa: S311  # no secret
             found = course.run(one, repeat)
             if found is not None:

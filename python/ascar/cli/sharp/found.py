@@ -30,6 +30,7 @@ _STOPPED = {
     "failures": "three runs in a row failed",
 }
 _RULES_SHOWN = 64
+_WITHOUT_STATIC = 2  # contenders
 
 
 def print_found(console: Console, task: Task, made: Made) -> None:
@@ -97,8 +98,10 @@ def _print_proof(console: Console, result: SharpSearchResult, proof: TestbedProo
     say(
         f"{result.first_evaluations} runs in simulation first; {count(proof.runs, 'run')} on the testbed in "
         f"{duration(result.elapsed_s)}, of which {proof.chosen_in_runs} chose and "
-        f"{count(proof.turns, 'turn')} of three compared; {_STOPPED[result.stopped]}"
+        f"{count(proof.turns, 'turn')} of {len(proof.contenders)} runs compared; {_STOPPED[result.stopped]}"
     )
+    if len(proof.contenders) == _WITHOUT_STATIC:
+        say("the best rules are the best static setting, which has their place")
     console.print(contenders_side_by_side(proof))
     for failed in proof.failures:
         say(f"run {failed.number} failed ({failed.setting}): {failed.reason}")

@@ -159,6 +159,10 @@ class Journal:
         self._known[rules, repeat] = result
         self.elapsed_s = elapsed_s
 
+    def forget(self, trial: RuleTrial) -> None:
+        """Have a run made again; what is then added takes its place, also for who reads the file."""
+        del self._known[_key(trial)]
+
     def _lock(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
