@@ -89,6 +89,19 @@ def test_a_command_whose_caller_is_killed_does_not_come_later(server: Server, tm
     assert not late.exists()
 
 
+def test_a_command_of_this_machine_is_killed_with_its_caller(tmp_path: Path) -> None:
+    begun, late = tmp_path / "begun", tmp_path / "late"
+    words = ["sh", "-c", 'touch "$1"; sleep 0.7; touch "$2"', "sh", str(begun), str(late)]
+    child = f"from ascar.nodes import node_of; node_of({{'kind': 'local'}}).run({words!r}, 30)"
+    with subprocess.Popen([sys.executable, "-c", child]) as process:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    time.sleep(1)
+    assert not late.exists()
+
+
 def test_a_file_is_put_as_a_whole(node: Node, tmp_path: Path) -> None:
     path = tmp_path / "a $(file) 'name"
     node.put(b"one\0\xff", str(path), 0o640)

@@ -11,7 +11,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -28,10 +30,10 @@ from ascar.space import Guarantee
 from ascar.study import Study
 from ascar.systems import Housing, open_target
 from ascar.systems.keeper import Keeper
-from ascar.systems.localfs_node import NodeFileSystem
+from ascar.systems.localfs_node import NodeFileSystem, _image
 from ascar.systems.node_worker import NodeWorker
 from ascar.systems.published_spaces import published_space
-from ascar.systems.trial_messages import ToldReadings, TrialRequest, decode_answer, encode
+from ascar.systems.trial_messages import ToldReadings, TrialRequest, continued, decode_answer, encode
 from ascar.testbed import user_mode
 from ascar.testing.systems import TargetContract
 from ascar.workloads import Declaring, SelfEnding
@@ -191,6 +193,17 @@ def test_somebody_s_file_is_not_taken_for_an_image(tmp_path: Path) -> None:
     assert image.read_text() == "theirs"
 
 
+def test_somebody_s_file_is_at_no_time_noted_for_removal(tmp_path: Path) -> None:
+    """A study that is killed at that moment has its notes carried out."""
+    image, keeper = tmp_path / "disk.img", create_autospec(Keeper, instance=True)
+    image.write_text("theirs")
+    settings = in_node(image=str(image)).settings
+    with pytest.raises(StudyError, match="File exists"), _image(keeper, settings, tmp_path / "link"):
+        pass
+    assert keeper.undo_command.mock_calls == []
+    assert image.read_text() == "theirs"
+
+
 def test_a_session_does_not_take_it() -> None:
     with pytest.raises(StudyError, match="target.kernel"):
         NodeFileSystem.for_session({"kernel": "user-mode"})
@@ -233,7 +246,7 @@ def test_values_and_looks_come_as_they_are() -> None:
         seen.append(series)
         return True
 
-    answer = json.loads(bytes(worker.ask("run", {"x": 1}, 30, look)))
+    answer = worker.ask("run", {"x": 1}, 30, list, look)
     assert answer == [{"ask": "run", "given": {"x": 1}}, True]
     assert not worker.has_failed
     assert seen[0]["rate"].seconds.tolist() == [0.1, 0.2]
@@ -257,7 +270,7 @@ def test_what_failed_there_is_raised_here(
 ) -> None:
     worker = told(f"line()\nprint(json.dumps({{'fault': {dict(fault)!r}}}), flush=True)\nline()")
     with pytest.raises(kind) as caught:
-        worker.ask("apply", {}, 30)
+        worker.ask("apply", {}, 30, NoneType)
     assert caught.value.message == ("mount: no" if fault["kind"] == "StageFailed" else caught.value.message)
     assert caught.value.message.endswith("no")
     assert worker.has_failed == failed
@@ -280,9 +293,30 @@ def test_what_failed_there_is_raised_here(
 def test_a_process_that_dies_hangs_or_lies_fails_the_load_by_name(script: str, words: str) -> None:
     worker = told(script)
     with pytest.raises(StageFailed) as caught:
-        worker.ask("run", {}, 1.0)
+        worker.ask("run", {}, 1.0 if "in time" in words else 30.0, NoneType)
     assert words in caught.value.message
     assert "\n" not in caught.value.message
+    assert worker.has_failed
+    worker.close()
+
+
+READINGS = {"metrics": {}, "load_s": 1.0, "ended": "time", "notes": "", "tail_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ({"ok": "nonsense"}, dict[str, float]),
+        ({"ok": {"rate": [1]}}, dict[str, float]),
+        ({}, ToldReadings),
+        ({"ok": {**READINGS, "series": {"rate": [[0.1, 0.2], [1.0]]}}}, ToldReadings),
+        ({"look": {"rate": [[0.1, 0.2], [1.0]]}}, NoneType),
+    ],
+)
+def test_an_answer_of_another_shape_fails_the_load_by_name(answer: object, kind: type[Any]) -> None:
+    worker = told(f"line()\nprint({json.dumps(answer)!r}, flush=True)\nline()")
+    with pytest.raises(StageFailed, match="load: the node answers what cannot be understood"):
+        worker.ask("run", {}, 30, kind, lambda series: False)
     assert worker.has_failed
     worker.close()
 
@@ -294,7 +328,7 @@ def test_an_interrupt_in_the_middle_leaves_it_as_failed() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        worker.ask("run", {}, 30, interrupted)
+        worker.ask("run", {}, 30, NoneType, interrupted)
     assert worker.has_failed
     worker.close()
 
@@ -308,6 +342,37 @@ def test_the_process_there_answers_whatever_happens() -> None:
     assert first.kind == "other"
     assert second is not None
     assert (second.kind, "target.sise" in second.message) == ("StudyError", True)
+
+
+def test_a_look_has_all_readings_and_sends_the_new_ones() -> None:
+    """All of them each time, four times a second for an hour, would be gigabytes, of one processor."""
+    said: list[bytes] = []
+    answers = iter([encode(TrialRequest("look", {"ends": False}))] * 400)
+    worker = TrialWorker(answers, said.append)
+    seconds = [0.25 * at for at in range(400)]
+    values = [math.nan if at == 7 else 1e3 / 3 for at in range(400)]
+    looked: dict[str, Series] = {}
+    for count in range(1, 400):
+        series = {"rate": Series.of(seconds[:count], values[:count])}
+        if count == 300:
+            series["late"] = series["rate"]
+        if count >= 350:  # a load that counts anew
+            series = {"rate": Series.of(seconds[: count - 349], values[: count - 349])}
+        worker._may_end(series)
+        answer = decode_answer(said[-1])
+        assert answer.look is not None
+        looked = continued(looked, answer.kept, answer.look)
+        assert set(looked) == set(series)
+        for name, of in series.items():
+            np.testing.assert_array_equal(looked[name].values, of.values)
+            np.testing.assert_array_equal(looked[name].seconds, of.seconds)
+    assert sum(map(len, said)) < 399 * 200
+
+
+def test_readings_of_hours_are_one_answer() -> None:
+    worker = told("line()\nprint('{\"ok\": [' + '0.12345678,' * 10**6 + '1]}', flush=True)\nline()")
+    assert len(worker.ask("run", {}, 30, list)) == 10**6 + 1
+    worker.close()
 
 
 def test_readings_come_back_as_they_were() -> None:
@@ -401,6 +466,22 @@ def test_in_a_node_there_is_all_that_was_published(name: str, count: int, tmp_pa
         assert about["kernel"] != about["host_kernel"]
         assert image.stat().st_size == 40 * 2**30
     assert not image.exists()
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+@pytest.mark.skipif(not os.access("/var/lib", os.W_OK), reason="needs to write to /var/lib")
+def test_a_study_of_a_service_s_account_sees_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Homes of such accounts are below /var/lib, where the node has a directory of its own."""
+    with tempfile.TemporaryDirectory(prefix="ascar-test-", dir="/var/lib") as home:
+        monkeypatch.chdir(home)
+        Path("job.fio").write_text("[job]\nrw=write\nsize=1m\n")
+        with in_node(preset="storage-v2", image=str(tmp_path / "image")) as target:
+            assert target._node is not None
+            seen = target._node.run(["cat", f"{home}/job.fio"], 20)
+            assert seen.out == Path("job.fio").read_bytes()
 
 
 def tried(target: NodeFileSystem, configuration: Configuration) -> None:

@@ -17,10 +17,10 @@ from ascar.nodes import Finished
 from ascar.space import ChangeCost, Guarantee
 from ascar.study import Study
 from ascar.systems import open_target
-from ascar.systems.nfs import Nfs, nfs_space
+from ascar.systems.nfs import Nfs, existing, nfs_space, restoration
 from ascar.systems.nfs.existing import ExistingNfs, check_idle
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import COUNTERS, counters_of, mount_at, mounted
+from ascar.systems.nfs.mounts import COUNTERS, NfsMounted, counters_of, mount_at, mounted
 from ascar.systems.nfs.restoration import NfsRestoration
 from ascar.systems.nfs.settings import NfsEnds, in_order
 from ascar.systems.nfs.space import chosen
@@ -310,6 +310,179 @@ def test_a_mount_below_another_is_not_unmounted(tmp_path: Path) -> None:
     inner = f"31 30 0:41 / {tmp_path}/inner rw - tmpfs none rw\n"
     with pytest.raises(Refused, match="something else is mounted on"):
         check_idle(str(tmp_path), f"30 20 0:40 / {tmp_path} rw - nfs4 server:/data rw\n{inner}")
+
+
+def test_what_is_mounted_on_a_name_with_spaces_is_seen() -> None:
+    outer = r"30 20 0:40 / /mnt/my\040data rw - nfs4 server:/data rw"
+    inner = r"31 30 0:41 / /mnt/my\040data/inner rw - tmpfs none rw"
+    check_idle("/mnt/my data", f"{outer}\n")
+    for more in (inner, outer):
+        with pytest.raises(Refused, match="something else is mounted on"):
+            check_idle("/mnt/my data", f"{outer}\n{more}\n")
+
+
+@pytest.mark.parametrize("kind", ["autofs", "nfs4"])
+@pytest.mark.parametrize("below", ["/net", "/net/data"])
+def test_a_mount_that_comes_back_by_itself_is_not_unmounted(kind: str, below: str) -> None:
+    """Of autofs, of systemd, and a server's inner file system below its outer one."""
+    mountinfo = f"20 1 0:40 / {below} rw - {kind} x rw\n30 20 0:41 / /net/data rw - nfs4 server:/data rw\n"
+    with pytest.raises(Refused, match=f"/net/data is mounted below {kind}, which mounts it again by itself"):
+        check_idle("/net/data", mountinfo)
+
+
+def test_a_line_is_what_the_kernel_ends() -> None:
+    line = next(line for line in MOUNTINFO.splitlines() if " nfs4 " in line)
+    (found,) = mounted(line.replace("/mnt/data", "/mnt/a\x0cb\u2028c"))
+    assert found.place == "/mnt/a\x0cb\u2028c"
+
+
+# A mount that is there, on a machine that says what the test wants.
+
+
+NUMBER = "0:45"
+OTHER = f"40 20 {NUMBER} / /mnt/other rw - nfs4 other:/data rw,vers=4.2,addr=10.9.0.1\n"
+
+
+class Machine:
+    """A client with one mount, whose kernel and programs are these few lines."""
+
+    def __init__(self, mountinfo: str = "") -> None:
+        self.mountinfo = mountinfo
+        self.done: list[tuple[str, ...]] = []
+
+    def read(self, files: list[str]) -> list[str]:
+        return [self.mountinfo if file.endswith("mountinfo") else "64" for file in files]
+
+    def write(self, values: dict[str, str]) -> None:
+        self.done.append(("write", *values))
+
+    def mount_of(self, place: str) -> NfsMounted | None:
+        return mount_at(self.mountinfo, place)
+
+    def mount(self, source: str, place: str, options: list[str]) -> None:
+        self.done.append(("mount", source, *options))
+        self.mountinfo += f"50 20 {NUMBER} / {place} rw - nfs4 {source} {','.join(options)}\n"
+
+    def unmount(self, place: str) -> None:
+        self.done.append(("unmount", place))
+        lines = self.mountinfo.splitlines(keepends=True)
+        del lines[max(at for at, line in enumerate(lines) if f" {place} " in line)]
+        self.mountinfo = "".join(lines)
+
+
+def mounted_with(place: object, options: str) -> str:
+    return f"30 20 {NUMBER} / {place} rw - nfs4 server:/data {options},addr=10.9.0.1\n"
+
+
+class FakeKeeper:
+    """A keeper without a process, which puts the mount of `before` back when it starts."""
+
+    machine: Machine
+    before = ""
+    told: list[tuple[str, ...]]
+
+    def __init__(self, owner: str, *, user: bool = False) -> None:
+        self._user = user
+
+    def __enter__(self) -> FakeKeeper:
+        if self._user and self.before:
+            self.machine.mountinfo = self.before
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def lock(self, *names: str) -> None:
+        self.told.append(("lock", *names))
+
+    def undo_command(self, argv: list[str], limit_s: float = 10.0) -> None:
+        self.told.append(("undo", argv[-1]))
+
+    def undo_forget(self, argv: list[str]) -> None:
+        self.told.append(("forget", argv[-1]))
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    found = Machine()
+    FakeKeeper.machine, FakeKeeper.before, FakeKeeper.told = found, "", []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(existing, "Keeper", FakeKeeper)
+    for module in (existing, restoration):
+        monkeypatch.setattr(module, "NfsMachine", lambda _node: found)
+    return found
+
+
+def test_what_a_killed_study_has_left_is_not_taken_for_the_mount_of_before(
+    there: Machine, tmp_path: Path
+) -> None:
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2,rsize=16384")
+    FakeKeeper.before = mounted_with(tmp_path, "rw,vers=4.2,rsize=1048576")
+    with ExistingNfs({"server": "existing", "path": str(tmp_path), "remounts": "allowed"}) as target:
+        assert target.space["rsize"].default == 1048576
+    noted = next(told[-1] for told in FakeKeeper.told if told[0] == "undo" and told[-1].startswith("{"))
+    assert "rsize=1048576" in noted
+
+
+def test_nobody_else_tunes_the_same_mount_meanwhile(there: Machine, tmp_path: Path) -> None:
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2")
+    with ExistingNfs({"server": "existing", "path": str(tmp_path), "remounts": "allowed"}):
+        what, *names = FakeKeeper.told[0]
+    assert what == "lock", "before anything is noted"
+    assert f"nfs:{tmp_path}" in names
+    assert "nfs.max_session_slots" in names
+
+
+def test_windows_of_connections_that_other_mounts_keep_are_not_tuned(
+    there: Machine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"server": "existing", "path": str(tmp_path), "remounts": "allowed", "parameters": "wide"}
+    windows = {"nconnect", "nfs_max_session_slots", "sunrpc_tcp_max_slot_table_entries"}
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2") + OTHER.replace("10.9.0.1", "10.9.0.7")
+    with ExistingNfs(options) as target:
+        assert windows <= set(target.space.names)
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2") + OTHER
+    with ExistingNfs(options) as target:
+        assert not windows & set(target.space.names)
+        assert "rsize" in target.space.names
+    assert "/mnt/other: of the same server" in caplog.text
+
+
+def test_a_directory_that_is_not_there_is_not_made(there: Machine, tmp_path: Path) -> None:
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2")
+    wrong = ExistingNfs({"server": "existing", "path": f"{tmp_path}/none/deep"})
+    with pytest.raises(StudyError, match=r"target\.path = .*No such file"), wrong:
+        pass
+    assert list(tmp_path.iterdir()) == []
+    with (
+        pytest.raises(StudyError, match=r"target\.export = .*No such file"),
+        ExistingNfs({"server": "existing", "export": f"{tmp_path}/none"}),
+    ):
+        pass
+
+
+RECORD = NfsRestoration("server:/data", "/mnt/d", ("rw", "vers=4.2"), {}, mounts=True)
+
+
+def test_a_mount_that_came_twice_is_put_back_once(there: Machine) -> None:
+    """One that was under way when its study was killed may come after all."""
+    there.mountinfo = mounted_with("/mnt/d", "rw") + mounted_with("/mnt/d", "rw,rsize=16384")
+    RECORD.carry_out()
+    assert len(mounted(there.mountinfo)) == 1
+    assert ("mount", "server:/data", "rw", "vers=4.2") in there.done
+
+
+@pytest.mark.parametrize(
+    "line", ["30 20 8:1 / /mnt/d rw - ext4 /dev/sda1 rw\n", OTHER.replace("other ", "d ")]
+)
+def test_what_somebody_has_mounted_there_since_stays(there: Machine, line: str) -> None:
+    there.mountinfo = line
+    RECORD.carry_out()
+    assert there.mountinfo == line
+    assert not [done for done in there.done if done[0] != "write"]
 
 
 def test_the_keeper_is_told_what_puts_a_mount_back() -> None:

@@ -300,7 +300,8 @@ def state_of(node: KernelNode) -> tuple[set[str], list[bytes]]:
     files = ["/sys/module/nfs/parameters/max_session_slots", "/proc/sys/sunrpc/tcp_max_slot_table_entries"]
     slots = node.run(["cat", *files], 30).out.split()
     number = node.run(["sh", "-c", "cat /sys/class/bdi/$(mountpoint -d /mnt/data)/read_ahead_kb"], 30).out
-    return set(mount.split()[3].split(",")), [*slots, number]
+    options = mount.split()[3:4] or [""]  # nothing is mounted there in the moment of putting it back
+    return set(options[0].split(",")), [*slots, number]
 
 
 def test_a_mount_of_this_machine_is_tuned_and_put_back(there: KernelNode) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from ascar.nodes.process import facts_by_shell, finish, put_by_shell, start
+from ascar.nodes.process import ends_with_us, facts_by_shell, finish, put_by_shell, start
 from ascar.program.node_binary import find_ascard
 from ascar.study import convert
 
@@ -41,8 +42,9 @@ class LocalNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return str(find_ascard())
 
     def run(self, argv: Sequence[str], limit_s: float, stdin: bytes = b"") -> Finished:
-        """See `Node.run`."""
-        return finish(self.name, argv, limit_s, stdin)
+        """See `Node.run`; the program is killed with us."""
+        before = [] if shutil.which(argv[0]) is None else ends_with_us()
+        return finish(self.name, argv, limit_s, stdin, before)
 
     def words(self, argv: Sequence[str]) -> list[str]:
         """See `Node.words`."""

@@ -23,8 +23,10 @@ from ascar.systems.trial_messages import (
     TrialFault,
     TrialHello,
     TrialRequest,
+    after,
     decode_request,
     encode,
+    kept_of,
     series_told,
 )
 from ascar.workloads import open_workload
@@ -50,6 +52,7 @@ class TrialWorker:
         self._held = ExitStack()
         self._target: LocalFileSystem | None = None
         self._load: tuple[dict[str, Any], Workload] | None = None
+        self._looked: dict[str, Series] = {}
 
     def serve(self) -> None:
         """Answer until nobody asks any more; everything is put back then."""
@@ -118,12 +121,15 @@ class TrialWorker:
         return TrialHello(target.mountable, defaults)
 
     def _run(self, options: dict[str, Any], timing: Mapping[str, Any]) -> ToldReadings:
+        self._looked = {}
         pace = LoadTiming(**timing, may_end=self._may_end)
         return ToldReadings.of(self._opened(options).run(self._entered().workspace, pace))
 
     def _may_end(self, series: Mapping[str, Series]) -> bool:
         """Ask the study; nobody there ends the load."""
-        self._say(encode(TrialAnswer(look=series_told(series))))
+        kept = kept_of(self._looked, series)
+        self._looked = dict(series)
+        self._say(encode(TrialAnswer(look=series_told(after(series, kept)), kept=kept)))
         line = next(self._lines, None)
         return line is None or bool(decode_request(line).given["ends"])
 

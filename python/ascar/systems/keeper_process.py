@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, ClassVar
 
 from ascar.errors import AscarError, EnvironmentLacks, KeeperLost
 from ascar.nodes.local import LocalNode
@@ -60,7 +60,12 @@ class KeeperProcess:
 
     It lives in a session of its own, so that ^C in the terminal reaches the loop alone, which then ends in
     good order.
+
+    Attributes:
+        reply_bytes_max: the longest reply that is taken.
     """
+
+    reply_bytes_max: ClassVar[int] = REPLY_BYTES_MAX
 
     def __init__(self, words: list[str], node: Node | None = None) -> None:
         self._words = words
@@ -71,7 +76,7 @@ class KeeperProcess:
         except EnvironmentLacks:
             self._stderr.close()
             raise
-        self._pending = b""
+        self._pending = bytearray()
         self._said = ""
 
     @property
@@ -110,10 +115,10 @@ class KeeperProcess:
             if not piece:
                 raise self.lost("it is gone")
             self._pending += piece
-            if len(self._pending) > REPLY_BYTES_MAX:
+            if len(self._pending) > self.reply_bytes_max:
                 raise self.lost("its reply has no end")
         line, _, self._pending = self._pending.partition(b"\n")
-        return line
+        return bytes(line)
 
     def lost(self, why: str) -> AscarError:
         """The error for a keeper that cannot be talked to any more, with its last words; ends it."""

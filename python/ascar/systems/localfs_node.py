@@ -17,9 +17,9 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ascar import typed
 from ascar.errors import AscarError, EnvironmentLacks, KeeperLost, StageFailed, StudyError
 from ascar.results.machine import Need, RestoreReport
 from ascar.results.trial import Change
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping
     from types import TracebackType
 
-    import msgspec
-
     from ascar.results.measurement import Readings, Series
     from ascar.space import Configuration, Value
     from ascar.systems import Sample
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from ascar.workspace import LoadTiming
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 MIB = 2**20
 NODE = "localfs"
@@ -60,13 +59,17 @@ _BOOT_S, _ASK_S, _FILL_S, _OVERRUN_S = 120.0, 120.0, 3600.0, 900.0
 # A change has fewer steps than this, each within the study's limit.
 _STEPS = 12
 _SET_UP = """
+for place; do mkdir -p "/dev/shm$place"; mount --bind "$place" "/dev/shm$place"; done
 mount -t tmpfs tmpfs /var/lib
+for place; do mkdir -p "$place"; mount --move "/dev/shm$place" "$place"; done
 for module in nilfs2 bfq; do modprobe -d /run/modules "$module" || echo "$module: not there" >&2; done
 """
 # A kernel that dies may still make a file meanwhile.
 _REMOVE = 'for _ in 1 2 3 4 5 6 7 8 9; do rm -rf --one-file-system -- "$1" && exit 0; sleep 0.3; done; exit 1'
 # Where this package is found.
 _SOURCES = Path(__file__).resolve().parents[2]
+_STATE = "/var/lib"
+"""Where the keeper there has its journal."""
 _PATH = re.compile(r"[!-~]{1,180}")
 _PROGRAMS = ("ascard", "blkid", "fio")
 # What of the study's table is about this machine.
@@ -154,7 +157,7 @@ class NodeFileSystem(LocalFileSystem):
         try:
             with suppress(AscarError):  # with the node all of it is gone
                 if self._worker is not None and kind is None:
-                    self.restored = typed.decode(self._ask("leave", {}, _ASK_S), RestoreReport)
+                    self.restored = self._ask("leave", {}, _ASK_S, RestoreReport)
         finally:
             self.restored = self.restored or RestoreReport()
             self._drop()
@@ -178,11 +181,11 @@ class NodeFileSystem(LocalFileSystem):
         node.cut()
         _blank(self.settings)
         node.boot(_BOOT_S)
-        done = node.run(["sh", "-c", _SET_UP], _ASK_S)
+        done = node.run(["sh", "-c", _SET_UP, "set-up", *_seen_below_state(node)], _ASK_S)
         if done.status != 0 or done.err:
             _log.warning("target.kernel: %s", (done.err.strip().splitlines() or ["set-up failed"])[-1])
         self._worker = NodeWorker(node, _worker_words())
-        return typed.decode(self._ask("open", {"target": self._there}, _BOOT_S), TrialHello)
+        return self._ask("open", {"target": self._there}, _BOOT_S, TrialHello)
 
     def _drop(self) -> None:
         """End the node; the next configuration boots it again."""
@@ -197,19 +200,22 @@ class NodeFileSystem(LocalFileSystem):
         ask: str,
         given: Mapping[str, Any],
         limit_s: float,
+        kind: type[_T],
         look: Callable[[Mapping[str, Series]], bool] | None = None,
-    ) -> msgspec.Raw:
-        """Have something done in the node; one that cannot be asked any more is ended.
+    ) -> _T:
+        """Have something done in the node, which answers by a value of a kind.
+
+        One that cannot be asked any more is ended.
 
         Raises:
             AscarError: as it was raised there.
-            StageFailed: the node is not up, or has died.
+            StageFailed: the node is not up, has died, or answers by something else.
         """
         worker, node = self._worker, self._node
         if worker is None or node is None:
             raise StageFailed(ask, f"node {NODE}: is not up")
         try:
-            return worker.ask(ask, given, limit_s, look)
+            return worker.ask(ask, given, limit_s, kind, look)
         except StageFailed as error:
             if not worker.has_failed:
                 raise
@@ -236,13 +242,13 @@ class NodeFileSystem(LocalFileSystem):
                 raise StageFailed("change", f"node {NODE} does not come up: {error.message}") from error
         given = {"configuration": dict(configuration), "afresh": self._starts_afresh}
         limit_s = _STEPS * self.settings.step_limit_s + _ASK_S
-        change = typed.decode(self._ask("apply", given, limit_s), Change)
+        change = self._ask("apply", given, limit_s, Change)
         self._starts_afresh = False
         return change
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The settings in force of the node's kernel."""
-        return typed.decode(self._ask("read", {"names": list(names)}, _ASK_S), dict[str, int | str])
+        return self._ask("read", {"names": list(names)}, _ASK_S, dict[str, int | str])
 
     def settle(self) -> Mapping[str, float]:
         """As on a machine; the caches of the node, and this machine's of its disk, are dropped.
@@ -251,7 +257,7 @@ class NodeFileSystem(LocalFileSystem):
             StageFailed: a step failed or ran out of time.
         """
         limit_s = _STEPS * self.settings.step_limit_s + _ASK_S
-        step_s = typed.decode(self._ask("settle", {}, limit_s), dict[str, float])
+        step_s = self._ask("settle", {}, limit_s, dict[str, float])
         if self.settings.options.machine_wide is True:
             with self.settings.image.open("rb") as image:
                 os.fdatasync(image.fileno())
@@ -269,7 +275,7 @@ class NodeFileSystem(LocalFileSystem):
 
     def prepare_load(self, options: Mapping[str, Any]) -> None:
         """See `Housing`."""
-        self._ask("prepare", {"workload": dict(options)}, _FILL_S)
+        self._ask("prepare", {"workload": dict(options)}, _FILL_S, NoneType)
 
     def run_load(self, options: Mapping[str, Any], timing: LoadTiming) -> Readings:
         """See `Housing`."""
@@ -278,12 +284,12 @@ class NodeFileSystem(LocalFileSystem):
             "workload": dict(options),
             "timing": {name: getattr(timing, name) for name in numbers},
         }
-        told = self._ask("run", given, timing.load_max_s + _OVERRUN_S, timing.may_end)
-        return typed.decode(told, ToldReadings).readings
+        limit_s = timing.load_max_s + _OVERRUN_S
+        return self._ask("run", given, limit_s, ToldReadings, timing.may_end).readings
 
     def sample(self) -> Sample:
         """Counters of the node's kernel and of its disk."""
-        return typed.decode(self._ask("sample", {}, _ASK_S), ToldSample).sample
+        return self._ask("sample", {}, _ASK_S, ToldSample).sample
 
     def drain(self, limit_s: float) -> None:
         """Write back all dirty pages of the file system there.
@@ -291,14 +297,14 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: that takes longer.
         """
-        self._ask("drain", {"limit_s": limit_s}, limit_s + _ASK_S)
+        self._ask("drain", {"limit_s": limit_s}, limit_s + _ASK_S, NoneType)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages there, or the commit interval where it is longer."""
         if self._worker is None:
             return cycle_s(configuration)
         given = {"configuration": dict(configuration)}
-        return typed.decode(self._ask("cycle_s", given, _ASK_S), float)
+        return self._ask("cycle_s", given, _ASK_S, float)
 
     @property
     def sampled(self) -> frozenset[str]:
@@ -312,7 +318,7 @@ class NodeFileSystem(LocalFileSystem):
         return self._described
 
     def _told(self) -> dict[str, Any]:
-        told = typed.decode(self._ask("describe", {}, _ASK_S), dict[str, Any])
+        told = self._ask("describe", {}, _ASK_S, dict[str, Any])
         directory = self.settings.image.parent
         image = {
             "kind": "image, as the disk of a node of user-mode Linux",
@@ -320,13 +326,20 @@ class NodeFileSystem(LocalFileSystem):
             "image_file_system": file_system_of(directory),
             "image_device": backing_of(directory),
         }
-        return {**told, "device": {**told["device"], **image}, "host_kernel": platform.release()}
+        return {**told, "device": {**told.get("device", {}), **image}, "host_kernel": platform.release()}
 
 
 def _places_seen() -> list[Path]:
     """Directories of this machine that the process in the node reads, where the node covers them else."""
     places = [Path(sys.prefix), _SOURCES, _here()]
-    return [one for one in places if str(one.resolve()) not in (*user_mode.OWN, "/srv")]
+    return [one for one in places if str(one.resolve()) not in (*user_mode.OWN, "/srv", _STATE)]
+
+
+def _seen_below_state(node: KernelNode) -> list[str]:
+    """Those of them, and of what the node itself runs, that its own directory of state would cover."""
+    places = [Path(sys.base_prefix), Path(node.ascard).parent, *_places_seen()]
+    found = set(user_mode.below_own(places, (_STATE,)))
+    return sorted(str(one) for one in found if found.isdisjoint(one.parents))
 
 
 def _here() -> Path:
@@ -378,14 +391,14 @@ def _image(keeper: Keeper, settings: LocalFileSystemSettings, link: Path) -> Gen
     """
     image = settings.image
     removal = ["/bin/rm", "-f", "--", str(image)]
-    keeper.undo_command(removal)
+    # Made before it is noted: killed in between, we leave an empty file, where else somebody's was removed.
     try:
         file = os.open(image, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        keeper.undo_forget(removal)  # which is somebody else's
         raise StudyError(f"image file {str(image)!r}: {error.strerror}; name another place") from error
     os.close(file)
     try:
+        keeper.undo_command(removal)
         link.symlink_to(image)
         _blank(settings)
         yield

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
+from ascar import typed
 from ascar.errors import StageFailed
 from ascar.systems.keeper_process import KeeperProcess
-from ascar.systems.trial_messages import TrialAnswer, TrialRequest, decode_answer, encode, series_of
+from ascar.systems.trial_messages import TrialAnswer, TrialRequest, continued, decode_answer, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from ascar.nodes import Node
     from ascar.results.measurement import Series
 
+_T = TypeVar("_T")
 _STAGES = {"apply": "change", "read": "change", "prepare": "fill", "run": "load"}
 
 
 class _Lines(KeeperProcess):
     """Lines to and from the process; nothing that is lost with it is left to put back."""
+
+    reply_bytes_max = 16 << 20  # the readings of hours
 
     def __init__(self, words: list[str], node: Node) -> None:
         super().__init__(words, node)
@@ -56,14 +60,16 @@ class NodeWorker:
         ask: str,
         given: Mapping[str, Any],
         limit_s: float,
+        kind: type[_T],
         look: Callable[[Mapping[str, Series]], bool] | None = None,
-    ) -> msgspec.Raw:
+    ) -> _T:
         """Have something done there.
 
         Args:
             ask: what.
             given: what it needs.
             limit_s: it may take so long; what takes longer has failed.
+            kind: the answer's.
             look: told of a running load's readings; True ends it.
 
         Raises:
@@ -72,11 +78,14 @@ class NodeWorker:
         """
         stage, end_s = _STAGES.get(ask, ask), time.monotonic() + limit_s
         self.has_failed = True  # until it has answered
+        looked: dict[str, Series] = {}
         try:
             answer = self._heard(TrialRequest(ask, dict(given)), end_s)
             while answer.look is not None:
-                ends = look is not None and look(series_of(answer.look))
+                looked = continued(looked, answer.kept, answer.look)
+                ends = look is not None and look(looked)
                 answer = self._heard(TrialRequest("look", {"ends": ends}), end_s)
+            value = None if answer.fault is not None else typed.decode(answer.ok, kind)
         except msgspec.MsgspecError as error:
             raise StageFailed(stage, f"the node answers what cannot be understood: {error}") from error
         except StageFailed as error:
@@ -85,7 +94,7 @@ class NodeWorker:
         self.has_failed = answer.fault is not None and not answer.fault.is_ours
         if answer.fault is not None:
             answer.fault.throw(stage)
-        return answer.ok
+        return cast("_T", value)
 
     def close(self) -> None:
         """End it; its node has ended, or ends it."""

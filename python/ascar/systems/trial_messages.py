@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotations
-from typing import Any, NoReturn, Self
+from typing import Annotated, Any, NoReturn, Self
 
 import msgspec
+import numpy as np
 
 from ascar import errors, typed
 from ascar.errors import AscarError, StageFailed
@@ -75,12 +76,18 @@ class TrialAnswer(msgspec.Struct, frozen=True):
     Attributes:
         ok: the value.
         fault: why there is none.
-        look: readings of the load that runs, about which the study is asked.
+        look: readings of the load that runs, about which the study is asked: those since the look before.
+        kept: how many of the readings of the looks before still hold, by metric.
     """
 
     ok: msgspec.Raw = msgspec.Raw(b"null")
     fault: TrialFault | None = None
     look: ToldSeries | None = None
+    kept: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
+
+    def __post_init__(self) -> None:
+        """Series are of as many instants as values; else it is no answer."""
+        _check_lengths(self.look or {})
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -127,6 +134,10 @@ class ToldReadings(msgspec.Struct, frozen=True):
     ended: str
     notes: str
     tail_s: float
+
+    def __post_init__(self) -> None:
+        """Series are of as many instants as values; else they are no readings."""
+        _check_lengths(self.series)
 
     @classmethod
     def of(cls, readings: Readings) -> Self:
@@ -176,15 +187,54 @@ def series_told(series: Mapping[str, Series]) -> ToldSeries:
 
 
 def series_of(told: ToldSeries) -> dict[str, Series]:
-    """The series that are told.
-
-    Raises:
-        AssertionError: instants and values differ in number.
-    """
+    """The series that are told."""
     return {
         name: Series.of(*([math.nan if one is None else one for one in of] for of in (seconds, values)))
         for name, (seconds, values) in told.items()
     }
+
+
+def kept_of(before: Mapping[str, Series], now: Mapping[str, Series]) -> dict[str, int]:
+    """How many readings of an earlier look a later one begins with, by metric.
+
+    Whoever sends all readings at each look sends them as many times as there are looks, and the node has one
+    processor, which the load needs.
+    """
+    return {name: len(of) for name, of in before.items() if name in now and _begins(now[name], of)}
+
+
+def after(series: Mapping[str, Series], kept: Mapping[str, int]) -> dict[str, Series]:
+    """The readings of series behind so many."""
+    cut = ((name, of, kept.get(name, 0)) for name, of in series.items())
+    return {name: Series(of.seconds[count:], of.values[count:]) for name, of, count in cut}
+
+
+def continued(before: Mapping[str, Series], kept: Mapping[str, int], told: ToldSeries) -> dict[str, Series]:
+    """The readings of a look: those of the look before that hold, and what is told."""
+    found: dict[str, Series] = {}
+    for name, of in series_of(told).items():
+        count, old = kept.get(name, 0), before.get(name, Series.of([], []))
+        columns = ((old.seconds, of.seconds), (old.values, of.values))
+        found[name] = Series(*(np.concatenate((first[:count], then)) for first, then in columns))
+    return found
+
+
+def _begins(now: Series, before: Series) -> bool:
+    """Whether a series begins with another."""
+    count = len(before)
+    pairs = ((now.seconds[:count], before.seconds), (now.values[:count], before.values))
+    return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
+
+
+def _check_lengths(told: ToldSeries) -> None:
+    """See that each series is one.
+
+    Raises:
+        ValueError: instants and values differ in number; to msgspec, it is a value of another shape.
+    """
+    for name, (seconds, values) in told.items():
+        if len(seconds) != len(values):
+            raise ValueError(f"{name!r:.80}: {len(values)} values at {len(seconds)} instants")
 
 
 def _number(value: float) -> float | None:

@@ -13,7 +13,9 @@ is refused, and never unmounted by force.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import secrets
 import time
 from contextlib import ExitStack, suppress
@@ -33,7 +35,16 @@ from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_c
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, disk_of
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import COUNTERS, MOUNTINFO, MOUNTSTATS, counters_of, mounted
+from ascar.systems.nfs.mounts import (
+    COUNTERS,
+    MOUNTINFO,
+    MOUNTSTATS,
+    counters_of,
+    kind_below,
+    mount_points,
+    mounted,
+    sharing,
+)
 from ascar.systems.nfs.restoration import RESTORE_S, NfsRestoration
 from ascar.systems.nfs.settings import NfsEnds, in_order
 from ascar.systems.nfs.space import chosen, nfs_space
@@ -48,7 +59,12 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Value
     from ascar.systems.nfs.mounts import NfsMounted
 
+_log = logging.getLogger(__name__)
+
 _USERS_SHOWN = 3
+_MOUNT_AGAIN = ("autofs", "nfs", "nfs4")
+_NO_LOCK_S_NAME = re.compile(r"[^A-Za-z0-9._:/-]")
+_NAME_CHARACTERS_MAX = 100
 
 
 class ExistingNfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -121,6 +137,11 @@ class ExistingNfs(Target):
             raise EnvironmentLacks("target.server = 'existing': needs root; run ascar through sudo")
         try:
             self._find()
+            self._keeper = self._opened.enter_context(Keeper(self.owner))
+            undo = self._opened.enter_context(Keeper(self.owner, user=True))
+            self._keeper.lock(*self._held())
+            # The keepers have put back what a killed study had left: only now it is the mount of before.
+            self._find()
             present = self._ends.values(self._settings.values())
             # What this machine lacks, and an NFS server without a thread, which a study must not start.
             self._settings = {
@@ -129,8 +150,6 @@ class ExistingNfs(Target):
                 if one.name in present and (one.name, present[one.name]) != ("nfsd.threads", 0)
             }
             _check_any(self._settings)
-            self._keeper = self._opened.enter_context(Keeper(self.owner))
-            undo = self._opened.enter_context(Keeper(self.owner, user=True))
             if self._mount is not None:
                 self._undo = undo, self._restoration(self._mount, present)
                 undo.undo_command(self._undo[1].command, RESTORE_S)
@@ -180,7 +199,7 @@ class ExistingNfs(Target):
         number = None if self._mount is None else self._mount.number
         for name, value in wanted.items():
             one = nfs()[name]
-            if one.where in ("server", "disk") or (one.where == "client" and one.context == "connection"):
+            if one.where in ("server", "disk") or _is_window(one):
                 knob = one.knob_of(self._ends.disk if one.where == "disk" else number)
                 keeper.knob_write(knob, value if isinstance(value, str) else int(value))
         if any(one.context == "connection" for one in late):
@@ -246,13 +265,12 @@ class ExistingNfs(Target):
         """
         machine, given = NfsMachine(LocalNode()), self.options
         if given.path is not None:
-            self._mount = _below(machine.read([MOUNTINFO])[0], given.path)
+            mountinfo = machine.read([MOUNTINFO])[0]
+            self._mount = _below(mountinfo, given.path)
             if given.remounts is not None:
-                check_idle(self._mount.place, machine.read([MOUNTINFO])[0])
-        disk = None
-        if given.export is not None:
-            volume = backing_of(Path(given.export))
-            disk = None if volume is None else disk_of(volume)
+                check_idle(self._mount.place, mountinfo)
+                self._leave_out_shared(sharing(mountinfo, self._mount))
+        disk = None if given.export is None else _disk_below(given.export)
         self._ends = NfsEnds(
             None if self._mount is None else machine,
             None if given.export is None else machine,
@@ -265,6 +283,28 @@ class ExistingNfs(Target):
                 self._ends.export_options()
             except StageFailed as failure:
                 raise StudyError(f"target.export = {given.export!r:.80}: {failure.message}") from failure
+
+    def _leave_out_shared(self, places: Collection[str]) -> None:
+        """Leave out what a new mount would take from the connections of others that stay."""
+        shared = [name for name, one in self._settings.items() if one.name == "nconnect" or _is_window(one)]
+        if places and shared:
+            for name in shared:
+                del self._settings[name]
+            _log.warning(
+                "target.path: %s: of the same server, whose connections mounts share: %s are not tuned",
+                ", ".join(places),
+                ", ".join(shared),
+            )
+
+    def _held(self) -> list[str]:
+        """The names of what nobody else may tune meanwhile, for the keeper's locks."""
+        place = [] if self._mount is None else [f"nfs:{self._mount.place}"]
+        knobs = [
+            one.knob_of(self._ends.disk)
+            for one in self._settings.values()
+            if one.where == "server" or _is_window(one) or (one.where == "disk" and self._ends.disk)
+        ]
+        return [_NO_LOCK_S_NAME.sub("_", one)[:_NAME_CHARACTERS_MAX] for one in place] + knobs
 
     def _restoration(self, mount: NfsMounted, present: Mapping[str, Value]) -> NfsRestoration:
         settings = {
@@ -280,10 +320,12 @@ class ExistingNfs(Target):
         place = path / f"ascar-nfs-{secrets.token_hex(4)}"
         undo.undo_command(removal_of(place))
         try:
-            (place / "load").mkdir(0o700, parents=True)
+            place.mkdir()
+            (place / "load").mkdir(0o700)
         except OSError as error:
+            key = "export" if self.options.path is None else "path"
             raise StudyError(
-                f"target.path = {str(path)!r:.80}: {error.strerror}; must be a directory that root writes to"
+                f"target.{key} = {str(path)!r:.80}: {error.strerror}; must be a directory that root writes to"
             ) from error
         return place / "load"
 
@@ -322,9 +364,15 @@ def check_idle(place: str, mountinfo: str) -> None:
         mountinfo: the text of `/proc/self/mountinfo`.
 
     Raises:
-        Refused: a process has a file or a directory of it open, or something else is mounted on it.
+        Refused: a process has a file or a directory of it open, something else is mounted on it, or it would
+            be mounted again by itself.
     """
-    points = [words[4] for line in mountinfo.splitlines() if len(words := line.split(" ")) > 4]
+    points = mount_points(mountinfo)
+    if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
+        raise Refused(
+            f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
+            "target.remounts, or mount it elsewhere by hand"
+        )
     if any(point.startswith(f"{place}/") for point in points) or points.count(place) > 1:
         raise Refused(f"target.path: something else is mounted on {place}; it is not unmounted")
     users = sorted(set(_users(place)))
@@ -364,6 +412,26 @@ def _below(mountinfo: str, path: str) -> NfsMounted:
             "for a server of the study's own"
         )
     return max(around, key=lambda one: len(one.place))
+
+
+def _disk_below(export: str) -> str | None:
+    """The disk of an exported directory; None where it has none.
+
+    Raises:
+        StudyError: there is no such directory.
+    """
+    try:
+        volume = backing_of(Path(export))
+    except OSError as error:
+        raise StudyError(
+            f"target.export = {export!r:.80}: {error.strerror}; must be a directory that this machine exports"
+        ) from error
+    return None if volume is None else disk_of(volume)
+
+
+def _is_window(setting: NfsSetting) -> bool:
+    """Whether it is a setting of the kernel's that new connections take."""
+    return setting.where == "client" and setting.context == "connection"
 
 
 def _check_any(settings: Collection[str]) -> None:

@@ -19,6 +19,7 @@ COUNTERS = (
     "nfs_write_bytes",
 )
 """What `counters_of` tells of a mount, all operations together."""
+_KINDS = ("nfs", "nfs4")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 # What the kernel adds for one connection, and what is another file system's.
 _DERIVED = ("addr=", "clientaddr=", "mountaddr=", "mountport=", "namlen=")
@@ -48,6 +49,51 @@ class NfsMounted:
         """The options that mount the same again."""
         return tuple(one for one in self.options if not one.startswith(_DERIVED))
 
+    @property
+    def server(self) -> str:
+        """The server's address, or its name where the kernel does not tell the address."""
+        told = next((one for one in self.options if one.startswith("addr=")), "")
+        return told.removeprefix("addr=") or self.source.rpartition(":/")[0]
+
+
+def mount_points(mountinfo: str) -> list[str]:
+    """Where something is mounted, of whatever kind; a place with several mounts is there several times.
+
+    Args:
+        mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
+    """
+    return [_plain(words[4]) for line in mountinfo.split("\n") if len(words := line.split(" ")) > 4]
+
+
+def kind_below(mountinfo: str, place: str) -> str:
+    """The kind of the file system that a mount point of NFS lies on; empty: it is not told.
+
+    One on autofs is mounted again as soon as its path is looked up, and so is a server's inner file system on
+    the mount of its outer one.
+
+    Args:
+        mountinfo: the text of `/proc/self/mountinfo`.
+        place: the mount point.
+    """
+    kinds: dict[str, str] = {}
+    below = ""
+    for line in mountinfo.split("\n"):
+        words, last = line.split(" "), line.partition(" - ")[2].split(" ")
+        if len(words) > 4:
+            kinds[words[0]] = last[0]
+            below = words[1] if last[0] in _KINDS and _plain(words[4]) == place else below
+    return kinds.get(below, "")
+
+
+def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
+    """Where else the same server is mounted; such mounts share their connections, and the slots of these.
+
+    Args:
+        mountinfo: the text of `/proc/self/mountinfo`.
+        mount: one of its mounts.
+    """
+    return sorted({one.place for one in mounted(mountinfo) if one.server == mount.server} - {mount.place})
+
 
 def mounted(mountinfo: str) -> list[NfsMounted]:
     """The mounts of NFS, the latest of each place last; what cannot be read is left out.
@@ -56,10 +102,10 @@ def mounted(mountinfo: str) -> list[NfsMounted]:
         mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
     """
     found: list[NfsMounted] = []
-    for line in mountinfo.splitlines():
+    for line in mountinfo.split("\n"):
         own, dash, rest = line.partition(" - ")
         words, last = own.split(" "), rest.split(" ")
-        if not dash or len(words) < 6 or len(last) != 3 or last[0] not in ("nfs", "nfs4"):
+        if not dash or len(words) < 6 or len(last) != 3 or last[0] not in _KINDS:
             continue
         options = dict.fromkeys(one for one in (*words[5].split(","), *last[2].split(",")) if one)
         place, source = _plain(words[4]), _plain(last[1])
@@ -84,7 +130,7 @@ def counters_of(mountstats: str, place: str) -> dict[str, float]:
     """
     totals = dict.fromkeys(COUNTERS, 0.0)
     is_it = is_found = is_operations = False
-    for line in mountstats.splitlines():
+    for line in mountstats.split("\n"):
         words = line.split()
         if line.startswith("device "):
             is_it = words[2:4] == ["mounted", "on"] and words[7:8] in (["nfs"], ["nfs4"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -75,12 +74,8 @@ class NfsNodes:
             shape=link,
         )
         # What they leave on this machine is in the study's directory, which goes as a whole.
-        before, tempfile.tempdir = tempfile.tempdir, str(place)
-        try:
-            self.server = KernelNode(server, place / "server")
-            self.client = KernelNode(client, place / "client")
-        finally:
-            tempfile.tempdir = before
+        self.server = KernelNode(server, place / "server", place)
+        self.client = KernelNode(client, place / "client", place)
         self.ends = NfsEnds(NfsMachine(self.client), NfsMachine(self.server), PLACE, _DISK, f"/srv/{EXPORT}")
 
     @property

@@ -17,6 +17,7 @@ from ascar.catalogues.nfs import nfs
 from ascar.errors import AscarError, InputError, StageFailed
 from ascar.nodes.local import LocalNode
 from ascar.systems.nfs.machine import NfsMachine
+from ascar.systems.nfs.mounts import MOUNTINFO, mount_points
 
 RESTORE_S = 180.0
 """How long the keeper waits for it."""
@@ -56,36 +57,31 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if unknown:
             raise InputError(f"{unknown[0]!r:.80}: must be a setting of a client of NFS")
         machine = NfsMachine(LocalNode())
-        mount = machine.mount_of(self.place)
         if self.mounts:
             self._write(machine, "connection", None)
-            if mount is not None and mount.source == self.source:
-                _unmount(machine, self.place)
-                mount = None
-            if mount is None:
+            self._unmount(machine)
+            # What somebody else has mounted there since is left alone.
+            if self.place not in mount_points(machine.read([MOUNTINFO])[0]):
                 machine.mount(self.source, self.place, self.options)
-                mount = machine.mount_of(self.place)
+        mount = machine.mount_of(self.place)
         # Another mount than that of before has values of its own.
         if mount is not None and mount.source == self.source:
             self._write(machine, "dynamic", mount.number)
 
+    def _unmount(self, machine: NfsMachine) -> None:
+        """Unmount it, once the load that was killed with ascar has ended."""
+        end_s = time.monotonic() + _IDLE_S
+        while (mount := machine.mount_of(self.place)) is not None and mount.source == self.source:
+            try:
+                machine.unmount(self.place)
+            except StageFailed:
+                if time.monotonic() > end_s:
+                    raise
+                time.sleep(_LOOK_S)
+
     def _write(self, machine: NfsMachine, context: str, number: str | None) -> None:
         settings = ((nfs()[name], value) for name, value in self.settings.items())
         machine.write({one.file(number): str(value) for one, value in settings if one.context == context})
-
-
-def _unmount(machine: NfsMachine, place: str) -> None:
-    """Unmount it, once the load that was killed with ascar has ended."""
-    end_s = time.monotonic() + _IDLE_S
-    while True:
-        try:
-            machine.unmount(place)
-        except StageFailed:
-            if time.monotonic() > end_s:
-                raise
-            time.sleep(_LOOK_S)
-        else:
-            return
 
 
 def main() -> int:
