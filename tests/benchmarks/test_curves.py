@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
