@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -209,19 +210,29 @@ def test_an_agent_in_the_client_reads_its_mount_ten_times_a_second(target: Nfs) 
 
 
 def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
-    options = json.dumps({**FAST, "directory": str(tmp_path)})
+    directory = tmp_path / f"a directory whose path {'is too long ' * 8}for a socket"
+    directory.mkdir()
+    short = tempfile.mkdtemp(prefix="ascar-test-")
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", CHILD, json.dumps({**FAST, "directory": str(directory)})],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": short},
     )
     assert child.stdout is not None
     assert child.stdin is not None
-    pid, place = child.stdout.readline().split()
+    pid, place = child.stdout.readline().split(maxsplit=1)
+    assert Path(place.rstrip("\n")).parent == directory
     child.send_signal(signal.SIGKILL)
     child.wait()
     end_s = time.monotonic() + 30
-    while time.monotonic() < end_s and (Path(place).exists() or Path("/proc", pid).exists()):
+    while time.monotonic() < end_s and (
+        any(directory.iterdir()) or Path("/proc", pid).exists() or any(Path(short).iterdir())
+    ):
         time.sleep(0.1)
-    assert not Path(place).exists()
+    assert not any(directory.iterdir())
+    Path(short).rmdir()
     child.stdin.close()
     child.stdout.close()
 

@@ -45,15 +45,23 @@ class NfsNodes:
     """Both nodes, off until they are booted.
 
     Args:
-        place: an empty directory with a short path, in which the data of the server's disk lies.
+        place: an empty directory, in which the data of the server's disk lies.
         disk: the server's disk.
         link: what is between client and server.
         memory_mib: the memory of the server and of the client.
         threads: of the server, when it starts.
+        folder: a directory with a short path, for what else they have on this machine.
     """
 
     def __init__(
-        self, place: Path, disk: NodeDisk, link: LinkShape, memory_mib: tuple[int, int], threads: int
+        self,
+        place: Path,
+        disk: NodeDisk,
+        link: LinkShape,
+        memory_mib: tuple[int, int],
+        threads: int,
+        *,
+        folder: Path,
     ) -> None:
         links = star("server", ["client"])
         server = KernelParts(
@@ -73,9 +81,8 @@ class NfsNodes:
             hosts=_ADDRESSES,
             shape=link,
         )
-        # What they leave on this machine is in the study's directory, which goes as a whole.
-        self.server = KernelNode(server, place / "server", place)
-        self.client = KernelNode(client, place / "client", place)
+        self.server = KernelNode(server, place / "server", folder)
+        self.client = KernelNode(client, place / "client", folder)
         self.ends = NfsEnds(NfsMachine(self.client), NfsMachine(self.server), PLACE, _DISK, f"/srv/{EXPORT}")
 
     @property

@@ -17,13 +17,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.catalogues.nfs import nfs
-from ascar.errors import AscarError, InputError, StageFailed, StudyError
+from ascar.errors import AscarError, InputError, KeeperLost, StageFailed, StudyError
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Configuration
@@ -31,7 +32,7 @@ from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.keeper import Keeper, removal_of, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
@@ -144,6 +145,7 @@ class Nfs(Target):
         self._keeper: Keeper | None = None
         self._nodes: NfsNodes | None = None
         self._place: Path | None = None
+        self._held = ExitStack()
         self._current: dict[str, Value] = {}
         self._applied: Mapping[str, Value] = {}
         self._filled = False
@@ -194,7 +196,8 @@ class Nfs(Target):
             self._keeper = Keeper("nfs", user=True).start()
             self._keeper.undo_command(removal_of(place))
             threads = int(nfs()["nfsd.threads"].default)
-            self._nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads)
+            folder = self._held.enter_context(scratch_directory(self._keeper, "ascar-nfs-"))
+            self._nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
             self._begin()
             present = {name: one for name, one in self._values().items() if name in self.space.names}
             settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
@@ -376,10 +379,13 @@ class Nfs(Target):
         try:
             if nodes is not None:
                 nodes.close()
+            with suppress(KeeperLost):  # what it was to remove is removed
+                self._held.close()
             if place is not None:
                 shutil.rmtree(place, ignore_errors=True)
                 if keeper is not None and not place.exists():
-                    keeper.undo_forget(removal_of(place))
+                    with suppress(KeeperLost):
+                        keeper.undo_forget(removal_of(place))
         finally:
             if keeper is not None:
                 keeper.close()
