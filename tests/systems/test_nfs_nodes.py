@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -337,6 +338,25 @@ def test_a_mount_of_a_killed_study_is_put_back(there: KernelNode) -> None:
     end_s = time.monotonic() + 60
     while state_of(there) != before and time.monotonic() < end_s:
         time.sleep(0.5)
+    assert state_of(there) == before
+
+
+def test_another_mount_of_the_server_keeps_the_connections(there: KernelNode) -> None:
+    """What a new mount asks of them takes no effect, so that no study searches it."""
+    before = state_of(there)
+    other = "mkdir -p /mnt/other && mount -t nfs -o nconnect=2 server:/data /mnt/other"
+    assert there.run(["sh", "-c", other], 60).status == 0
+    try:
+        third = "mkdir -p /mnt/third && mount -t nfs -o nconnect=6 server:/data /mnt/third"
+        there.run(["sh", "-c", third], 60)
+        told = there.run(["sh", "-c", "grep ' /mnt/third ' /proc/mounts; umount /mnt/third"], 60).out
+        assert b"nconnect=2," in told
+        options = {"server": "existing", "path": "/mnt/data", "remounts": "allowed"}
+        _, told = in_node(there, json.dumps(options), json.dumps([{"rsize": 16384}]))
+        assert not {"nconnect", "nfs_max_session_slots"} & set(told[0])
+        assert told[1]["rsize"] == 16384
+    finally:
+        there.run(["umount", "/mnt/other"], 60)
     assert state_of(there) == before
 
 
