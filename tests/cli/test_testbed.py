@@ -257,13 +257,24 @@ def sleeping(seconds: str) -> list[str]:
     return [path.name for path in paths if command_of(path) == f"sleep\0{seconds}\0".encode()]
 
 
+NEVER_UP = """
+import sys
+import time
+
+if "ascar.testbed.supervisor" in sys.orig_argv:
+    from ascar.testbed import service
+
+    service.check_disks = lambda disks: time.sleep(600)
+"""
+
+
 def test_one_that_goes_up_can_be_ended(
     ascar: Callable[..., Any], file: Path, runtime: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "disk.toml").unlink()
-    os.mkfifo(tmp_path / "disk.toml")  # which is waited for
+    (tmp_path / "sitecustomize.py").write_text(NEVER_UP)
     command = [sys.executable, "-m", "ascar", "testbed", "up", str(file)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as up:
+    slow = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=slow) as up:
         until((runtime / "testbeds/bed/up.json").exists)
         assert "testbed 'bed': is up already, process " in ascar("testbed", "up", file).error
         assert "is not ready: it goes up or ends just now" in ascar("testbed", "status").error

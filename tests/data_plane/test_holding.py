@@ -443,7 +443,7 @@ def test_a_client_that_stops_in_the_middle_of_a_request_holds_others_up_for_a_wh
         with RawClient(disk_of(proxy)) as client:
             client.negotiate()
             client.send(nbd.request(nbd.WRITE, 1, 0, 4096) + bytes(100))
-            until(lambda: proxy.streams()[0]["in_flight"] == 1)
+            until(lambda: [one["in_flight"] for one in proxy.streams()] == [1])
             begun_s = time.monotonic()
             done = subprocess.run(
                 [sys.executable, "-c", READER, disk_of(proxy), "3"], capture_output=True, check=True

@@ -120,10 +120,8 @@ def contenders_side_by_side(proof: TestbedProof) -> Table:
     for heading in ("", "setting", "", "mean (95% interval)", "runs", "p99 ms", "rules gain over it"):
         table.add_column(heading, justify="right" if heading in ("runs", "p99 ms") else "left")
     for one in proof.contenders:
-        for where, figures in (("simulated", one.simulated), ("real", one.real)):
-            shown = _figure_cells(figures)
-            is_first = where == "simulated"
-            table.add_row(one.name if is_first else "", one.setting if is_first else "", where, *shown)
+        table.add_row(one.name, one.setting, "in simulation", *_figure_cells(one.simulated))
+        table.add_row("", "", "real", *_figure_cells(one.real))
     return table
 
 
