@@ -142,11 +142,13 @@ class Link:
         return 0.0 if self._lost_since_s is None else time.monotonic() - self._lost_since_s
 
     async def close(self) -> None:
-        """Send what waits, and leave."""
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSE_S):
-                await self._client.flush()
-        await self._leave()
+        """Send what waits, and leave; whoever is cancelled meanwhile leaves too."""
+        try:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_CLOSE_S):
+                    await self._client.flush()
+        finally:
+            await self._leave()
 
     async def _leave(self) -> None:
         with contextlib.suppress(Exception):
