@@ -178,6 +178,14 @@ class Session:
         self.socket.sendall(simple_reply(asked.cookie) + data)
 
 
+def answering(session: Session) -> None:
+    """What a server does that answers each request at once."""
+    session.negotiate()
+    for asked in session.requests():
+        if asked.command != DISCONNECT:
+            session.answer(asked)
+
+
 class RawServer:
     """A server that does what a function does with each connection, and then closes it.
 

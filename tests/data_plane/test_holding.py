@@ -22,7 +22,7 @@ import pytest
 import nbd_peers as nbd
 from ascar.program.node_binary import find_ascard
 from data_plane_peers import Proxy, disk_of, fio, needed, until
-from nbd_peers import RawClient, RawServer, Session
+from nbd_peers import RawClient, RawServer, Session, answering
 
 EVERYWHERE = "0,2147483647,0,2147483647,100,2147483647"
 
@@ -428,13 +428,6 @@ def test_rules_say_how_many_streams_are_active(start, folder):
             assert [one["has_turn"] for one in proxy.streams()] == [True]
             proxy.ask({"message": "rules.stop/1"})
             assert [one["has_turn"] for one in proxy.streams()] == [None]
-
-
-def answering(session: Session) -> None:
-    """Answers each request at once."""
-    session.negotiate()
-    for asked in session.requests():
-        session.answer(asked)
 
 
 def test_a_client_that_stops_in_the_middle_of_a_request_holds_others_up_for_a_while_only(start, folder):

@@ -17,18 +17,10 @@ import pytest
 
 import nbd_peers as nbd
 from data_plane_peers import disk_of, fio, free_port, needed, until
-from nbd_peers import RawClient, RawServer, Session
+from nbd_peers import RawClient, RawServer, Session, answering
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def answering(session: Session) -> None:
-    """Answer everything at once."""
-    session.negotiate()
-    for asked in session.requests():
-        if asked.command != nbd.DISCONNECT:
-            session.answer(asked)
 
 
 def digest(path: Path) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 import nbd_peers as nbd
 from data_plane_peers import disk_of, until
-from nbd_peers import RawClient, RawServer, Session
+from nbd_peers import RawClient, RawServer, Session, answering
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,12 +109,7 @@ def test_one_that_owes_nothing_or_says_a_little_is_not(start: Starter, folder: P
 
 
 def test_a_client_that_does_not_read_is_not_the_servers_silence(start: Starter, folder: Path):
-    def serve(session: Session) -> None:
-        session.negotiate()
-        for asked in session.requests():
-            session.answer(asked)
-
-    with RawServer(folder / "server.sock", serve) as server:
+    with RawServer(folder / "server.sock", answering) as server:
         proxy = start.proxy(server.path, LIMIT)
         with RawClient(disk_of(proxy)) as client:
             client.negotiate()
@@ -130,12 +125,7 @@ def test_a_client_that_does_not_read_is_not_the_servers_silence(start: Starter, 
 def test_a_client_that_sends_its_data_late_is_not_the_servers_silence(
     start: Starter, folder: Path, length: int
 ):
-    def serve(session: Session) -> None:
-        session.negotiate()
-        for asked in session.requests():
-            session.answer(asked)
-
-    with RawServer(folder / "server.sock", serve) as server:
+    with RawServer(folder / "server.sock", answering) as server:
         proxy = start.proxy(server.path, LIMIT)
         with RawClient(disk_of(proxy)) as client:
             client.negotiate()

@@ -22,7 +22,7 @@ import pytest
 import nbd_peers as nbd
 from certificates import Authority, Certificate
 from data_plane_peers import disk_of, free_port, needed, until
-from nbd_peers import RawClient, RawServer, Session
+from nbd_peers import RawClient, RawServer, Session, answering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,14 +82,6 @@ def server_tls(ca: Path, own: Certificate | None = None, name: str | None = "loc
     if own is not None:
         text += f"certificate = {json.dumps(str(own.path))}\nkey = {json.dumps(str(own.key))}\n"
     return text
-
-
-def answering(session: Session) -> None:
-    """Answer everything at once."""
-    session.negotiate()
-    for asked in session.requests():
-        if asked.command != nbd.DISCONNECT:
-            session.answer(asked)
 
 
 def inside(own: Certificate) -> Callable[[Session], None]:
