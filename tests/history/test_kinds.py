@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import msgspec
+import msgspec
 import pytest
 
 from ascar.errors import HistoryError, InputError, Refused
@@ -89,6 +90,14 @@ def test_what_it_came_to_is_read_back(history, kind, conclusion):
     assert (found.kind, found.state, found.machine) == (kind, RunState.COMPLETE, {"kernel": "6.1"})
     (listed,) = history.runs()
     assert (listed.kind, listed.name, listed.state) == (kind, "mail.server_1", RunState.COMPLETE)
+
+
+def test_learned_rules_that_broke_a_bound_are_listed_by_that(history):
+    broken = msgspec.structs.replace(LEARNED, improved=False, broken="group_share_min = 0.7: must be >= 0.9")
+    with history.recording(begun(RunKind.LEARNING), {}) as run:
+        run.conclude(broken)
+    (listed,) = history.runs()
+    assert (listed.verdict.kind, listed.verdict.note) == ("not-verified", broken.broken)
 
 
 def test_a_study_and_a_session_of_one_name_are_told_apart(history, study, space):
