@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import msgspec
-import msgspec
 import pytest
 
 from ascar.errors import HistoryError, InputError, Refused
