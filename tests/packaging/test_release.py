@@ -139,7 +139,10 @@ def test_builds_that_differ_are_no_release(building: Path) -> None:
     said = released(building, "0.1.0", "--rehearse")
     assert said.returncode == 1
     assert "the two builds differ:\nascar.deb\n" in said.stderr
-    assert not (building / "build").exists()
+    [kept] = (building / "build/release").iterdir()
+    assert kept.name == "0.1.0.differs" and f"both are kept in {kept}" in said.stderr
+    first, second = ((kept / name / "ascar.deb").read_text() for name in ("first", "the-second"))
+    assert first != second
 
 
 def test_a_release_is_verified_as_users_do(building: Path, tmp_path: Path) -> None:
