@@ -13,10 +13,11 @@ committed every few seconds, a log is checkpointed when it is long enough. A run
 nothing of it but what `ascar.charging` does for it at the end, one thing after the other; a run of several
 cycles sees it done beside the load, as it will be. So the runs of the last comparison span three of the
 longest cycles in force in either configuration, or as many as the budget allows, and the verdict says where
-they are fewer. Where not even one fits, all of what a load left is charged to it at its end, which is a greater
-share of a shorter load: runs are as long as the study says then, as far as `runs_min` pairs fit (PostgreSQL
-with large `shared_buffers` gained 10% in loads of 6 s, 26% in those of 20 s, which the search had). Where what trials left took less of their time than a difference that does not matter (`[verify]
-margin`, and 1% at least), the runs are as long as the study says.
+they are fewer. Where not even one fits, all of what a load left is charged to it at its end, which is a
+greater share of a shorter load: runs are as long as the study says then, as far as `runs_min` pairs fit.
+(PostgreSQL with large `shared_buffers` gained 10% in loads of 6 s, 26% in those of 20 s that its search had.)
+Where what trials left took less of their time than a difference that does not matter (`[verify] margin`, and
+1% at least), that is of no account.
 """
 
 from __future__ import annotations
