@@ -262,9 +262,11 @@ def test_no_file_has_the_time_of_the_build(packages: Path) -> None:
     if said.returncode != 0:
         pytest.skip("this is no checkout: the time of its last commit is not known")
     for package in packages.glob("*_0.1.0_*.deb"):
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking:
-            with tarfile.open(fileobj=unpacking.stdout, mode="r|") as files:
-                times = {file.mtime for file in files}
+        with (
+            subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
+            tarfile.open(fileobj=unpacking.stdout, mode="r|") as files,
+        ):
+            times = {file.mtime for file in files}
         assert times == {int(said.stdout)}, package.name
 
 
