@@ -46,6 +46,15 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _LINE = "/dev/ttyS0"
 # As much as a user may ask for.
 _PIPE_BYTES = 1 << 20
+_END_LOAD = """
+tries=0
+while [ $tries -lt 100 ] && found=$(grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $found; do pid=${file#/proc/}; kill -KILL "${pid%/environ}" 2>/dev/null; done
+    tries=$((tries + 1))
+    sleep 0.02
+done
+"""
+_END_LOAD_S, _LAST_WORDS = 30.0, 2000
 
 
 class KernelNode:
@@ -194,6 +203,20 @@ class KernelNode:
         """
         remote, words = self._python("remote"), self.words(argv)
         return [*remote, LOAD_GROUP if group else LOAD, *words[len(remote) :]]
+
+    def end_load(self, mark: str) -> None:
+        """Kill whatever a load has left; one that is not up has nothing left.
+
+        Args:
+            mark: what each of its processes has in its environment, `NAME=VALUE`.
+        """
+        with suppress(EnvironmentLacks, StageFailed):
+            self.run(["sh", "-c", _END_LOAD, "end", mark], _END_LOAD_S)
+
+    @property
+    def last_words(self) -> str | None:
+        """The end of what its console has shown, once it is gone; None while it is up."""
+        return None if self.alive else self.console[-_LAST_WORDS:]
 
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """See `Node.open`."""

@@ -148,6 +148,25 @@ def in_order(wanted: Mapping[str, Value]) -> dict[str, Value]:
     return known
 
 
+def options_of(wanted: Mapping[str, Value], where: str) -> tuple[str, ...]:
+    """The options of a mount, an export or a kernel, of those settings that are wanted."""
+    settings = ((nfs()[name], value) for name, value in wanted.items())
+    return tuple(text for one, value in settings if one.where == where and (text := one.option(value)))
+
+
+def kept_of(given: Iterable[str], names: Collection[str], where: str) -> list[str]:
+    """The options of a mount or an export that none of the settings sets.
+
+    Args:
+        given: its options.
+        names: the settings by name.
+        where: what options they are, as `NfsSetting.where`.
+    """
+    settings = [nfs()[name] for name in names if nfs()[name].where == where]
+    words = {word for one in settings for word in (one.name, *one.words)}
+    return [one for one in given if one.partition("=")[0] not in words]
+
+
 def _told(machine: NfsMachine, files: Mapping[str, str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, text in zip(files, machine.read(list(files.values())), strict=True):
