@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import create_autospec
@@ -18,6 +19,7 @@ import pytest
 
 from ascar.campaign import PreparedStudy
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
+from ascar.program import Program, run_program
 from ascar.space import Guarantee
 from ascar.study import Study
 from ascar.systems import open_target
@@ -216,6 +218,19 @@ def test_all_that_was_published_can_be_made_on_a_large_image(
     assert published_space(name).permit_weaker(Guarantee).count() == count
 
 
+def test_a_load_that_works_on_files_of_this_machine_is_refused(tmp_path: Path) -> None:
+    file = study_of(tmp_path, "storage-v1")
+    file.write_text(
+        file.read_text().replace(
+            'kind = "fio"\npreset = "small-files-fsync"\nscale = 0.1', 'kind = "pgbench"'
+        )
+    )
+    with pytest.raises(
+        StudyError, match=r"workload\.kind = 'pgbench': must be one of command, filebench, fio"
+    ):
+        PreparedStudy.open(Study.read(file))
+
+
 def test_a_study_has_its_load_where_its_target_is(tmp_path: Path) -> None:
     study = Study.read(study_of(tmp_path, "storage-v1"))
     prepared = PreparedStudy.open(study)
@@ -268,6 +283,31 @@ def test_a_study_of_a_service_s_account_sees_its_directory(
             assert target._node is not None
             seen = target._node.run(["cat", f"{home}/job.fio"], 20)
             assert seen.out == Path("job.fio").read_bytes()
+
+
+@IN_NODE[0]
+@IN_NODE[1]
+def test_a_load_has_its_account_and_its_memory_and_leaves_nothing(tmp_path: Path) -> None:
+    with in_node(user="nobody", image=str(tmp_path / "image")) as target:
+        node = target._node
+        assert node is not None
+        ratio = node.run(["cat", "/proc/sys/vm/dirty_ratio"], 20)
+        assert target.space["vm_dirty_ratio"].default == int(ratio.out)
+        target.apply(target.space.default())
+        rows = open_workload({"kind": "sqlite-transactions", "rows": 1000})
+        rows.prepare(replace(target.workspace, user=None))
+        target.settle()
+        heard: list[bytes] = []
+        script = "id -un; touch mine; setsid sleep 1000 >/dev/null 2>&1 & cat /proc/self/cgroup"
+        program = Program("load", ["sh", "-c", script], 60.0)
+        ended = run_program(program, target.workspace, lambda chunk, _: heard.append(chunk) is not None)
+        assert ended.status == 0, ended.stderr
+        assert b"nobody" in b"".join(heard)
+        assert b"/ascar-" in b"".join(heard)
+        assert node.run(["pidof", "sleep"], 20).status == 1
+        readings = rows.run(replace(target.workspace, user=None), timing())
+        assert readings.metrics["throughput_ops_per_s"] > 0
+        assert target.cycle_s(target.space.default(), {}) > 0
 
 
 def tried(target: NodeFileSystem, configuration: Configuration) -> None:

@@ -332,7 +332,7 @@ def _placed(
     given = {**workspace.environment, **program.environment, **account.environment, MARK: mark}
     there = ["env", "-C", str(workspace.directory), *(f"{name}={value}" for name, value in given.items())]
     if account.uid is not None:
-        there = ["setpriv", f"--reuid={account.uid}", f"--regid={account.gid}", "--init-groups", *there]
+        there += ["setpriv", f"--reuid={account.uid}", f"--regid={account.gid}", "--init-groups"]
     if workspace.group is not None:
         there = ["sh", "-c", _JOIN, "join", str(workspace.group / "cgroup.procs"), *there]
     return Path("/"), workspace.node.load_words([*there, *program.argv], group=program.interrupt_group)

@@ -57,7 +57,7 @@ class Counters:
         for resource, path in self._pressure.items():
             totals |= _stalls(resource, texts[path])
         for prefix, path in self._stat_files.items():
-            totals |= _device_totals(prefix, texts[path])
+            totals |= device_totals(prefix, texts[path])
         if self._energy:
             totals["energy_j"] = sum(domain.joules() for domain in self._energy)
         return totals
@@ -67,7 +67,7 @@ def counter_names(prefixes: Iterable[str]) -> frozenset[str]:
     """The names that `Counters` of devices with these prefixes reads on this machine."""
     totals = dict.fromkeys(Counters({}).read())
     for prefix in prefixes:
-        totals |= dict.fromkeys(_device_totals(prefix, ""))
+        totals |= dict.fromkeys(device_totals(prefix, ""))
     return frozenset(totals)
 
 
@@ -111,7 +111,7 @@ def _stalls(resource: str, pressure: str) -> dict[str, float]:
     return {f"stall_{resource}_s": int(line.rpartition("total=")[2]) / 1e6 for line in some}
 
 
-def _device_totals(prefix: str, stat: str) -> dict[str, float]:
+def device_totals(prefix: str, stat: str) -> dict[str, float]:
     """Operations, bytes and busy time of a device or a partition (Documentation/block/stat.rst)."""
     fields = [int(text) for text in stat.split()]
     fields += [0] * (17 - len(fields))  # older kernels count neither discards nor flushes

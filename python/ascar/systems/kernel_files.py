@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _LIMIT_S = 30.0
 # Words are arguments, which no shell reads.
 _READ = 'for file; do cat "$file" 2>/dev/null; printf "\\0"; done'
+_SIZES = 'exec find "$1" -ignore_readdir_race ! -type d -printf "%s\\n"'
 _OWNER_WRITES = 0o200
 
 
@@ -65,8 +66,7 @@ class KernelFiles:
             EnvironmentLacks: the node cannot be reached.
         """
         if self.node is not None:
-            wanted = ("-ignore_readdir_race", "!", "-type", "d", "-printf", "%s\n")
-            sizes = self._said("find", str(directory), *wanted)
+            sizes = self._said("sh", "-c", _SIZES, "sizes", str(directory))
             return sum(map(int, sizes.split()))
         total = 0
         for root, _, files in os.walk(directory):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.nodes.process import output_of
 from ascar.systems.localfs_options import SIZE_BYTES_MIN
 from ascar.units import format_size
 
@@ -195,9 +196,8 @@ class Device:
         directory = self.mountpoint / "load"
         if self._node is not None:
             owner = [] if self._owner is None else ["-o", str(self._owner[0]), "-g", str(self._owner[1])]
-            done = self._node.run(["install", "-d", *owner, str(directory)], self._limit_s)
-            if done.status != 0:
-                raise StageFailed("fill", f"node {self._node.name}: {done.err.strip()[-300:]}", done.err)
+            words = ["install", "-d", *owner, str(directory)]
+            output_of(self._node, "fill", "make a directory", words, self._limit_s)
             return directory
         directory.mkdir(exist_ok=True)
         if self._owner is not None:

@@ -81,10 +81,11 @@ class NodeFileSystem(LocalFileSystem):
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
-        self._image = self.settings
+        self._given = self.settings
         there = msgspec.structs.replace(self.settings.options, device=_DEVICE, confirmed_device=_DEVICE)
         self.settings = msgspec.structs.replace(self.settings, options=there)
         self._held = ExitStack()
+        self._owner: tuple[int, int] | None = None
         self._node: KernelNode | None = None
         self._described: Mapping[str, Any] = {}
 
@@ -121,15 +122,15 @@ class NodeFileSystem(LocalFileSystem):
         lack = user_mode.missing()
         if lack is not None:
             raise EnvironmentLacks(f"target.kernel = 'user-mode': {lack}")
-        self._image.check_machine()
-        owner_of_load(self.settings.options.user, as_root=True)
+        self._given.check_machine()
+        self._owner = owner_of_load(self.settings.options.user, as_root=True)
         self.restored = None
         try:
             with ExitStack() as held:
                 keeper = held.enter_context(Keeper(self.owner, user=True))
                 folder = held.enter_context(scratch_directory(keeper, "ascar-localfs-"))
                 _check_path(folder)
-                held.enter_context(_image(keeper, self._image, folder / "disk"))
+                held.enter_context(_image(keeper, self._given, folder / "disk"))
                 self._node = held.enter_context(KernelNode(self._parts(folder), folder / "kept", folder))
                 self._files = KernelFiles(self._node)
                 self._begin()
@@ -167,15 +168,15 @@ class NodeFileSystem(LocalFileSystem):
 
     def _begin(self) -> None:
         """Boot the node on an empty disk, and take the disk there."""
-        node = self._booted_by()
+        node = self._booted()
         node.cut()
-        _blank(self._image)
+        _blank(self._given)
         node.boot(_BOOT_S)
         done = node.run(["sh", "-c", _SET_UP, "set-up", *_seen_below_state(node)], _SET_UP_S)
         if done.status != 0 or done.err:
             _log.warning("target.kernel: %s", (done.err.strip().splitlines() or ["set-up failed"])[-1])
         self._keeper = Keeper(self.owner, node=node).start()
-        self._take(self._keeper, owner_of_load(self.settings.options.user, as_root=True))
+        self._take(self._keeper, self._owner)
         self.space = with_kernel_defaults(self.space, vm_in_force(self._files))
 
     def _drop(self) -> None:
@@ -195,7 +196,7 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: the node is not up, or has died.
         """
-        node = self._booted_by()
+        node = self._booted()
         if self._keeper is None:
             raise StageFailed(stage, f"node {NODE}: is not up")
         try:
@@ -207,7 +208,7 @@ class NodeFileSystem(LocalFileSystem):
                 raise StageFailed(stage, why) from error
             raise StageFailed(stage, f"node {NODE}: it is gone", f"{said}\n{why}") from error
 
-    def _booted_by(self) -> KernelNode:
+    def _booted(self) -> KernelNode:
         assert self._node is not None, "a target is entered before it is used"
         return self._node
 
@@ -219,7 +220,7 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: a step failed or ran out of time, or the node does not come up.
         """
-        if self._keeper is None or not self._booted_by().alive:
+        if self._keeper is None or not self._booted().alive:
             self._drop()
             try:
                 self._begin()

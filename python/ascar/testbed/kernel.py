@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
-from ascar.nodes.process import facts_by_shell, put_by_shell, start
+from ascar.nodes.process import facts_by_shell, output_of, put_by_shell, start
 from ascar.program.node_binary import find_ascard
 from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
@@ -393,10 +393,7 @@ class KernelNode:
             self._do(f"mount {mount.export}", kernel_nfs.mount_words(mount), end_s)
 
     def _do(self, what: str, words: Sequence[str], end_s: float) -> None:
-        done = self.run(words, max(0.0, end_s - time.monotonic()))
-        if done.status != 0:
-            last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
-            raise StageFailed("boot", f"node {self.name}: {what}: {last[:300]}", done.err)
+        output_of(self, "boot", what, words, max(0.0, end_s - time.monotonic()))
 
 
 def _unfit(socket: Path) -> str | None:

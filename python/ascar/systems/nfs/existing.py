@@ -179,8 +179,7 @@ class ExistingNfs(Target):
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        told = self._ends.values(self._settings[name] for name in names if name in self._settings)
-        return {name: told[one.name] for name, one in self._settings.items() if one.name in told}
+        return self._ends.read(self._settings, names)
 
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs; the mount is made anew only for what takes effect no earlier.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.nodes.process import output_of
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.nfs.mounts import MOUNTINFO, mount_at
 
@@ -134,10 +135,6 @@ class NfsMachine:
             StageFailed: it fails, or the machine does not answer.
         """
         try:
-            done = self.node.run(words, limit_s)
+            return output_of(self.node, "nfs", what, words, limit_s)
         except EnvironmentLacks as error:
             raise StageFailed("nfs", error.message) from error
-        if done.status != 0:
-            last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
-            raise StageFailed("nfs", f"node {self.node.name}: {what}: {last[:300]}", done.err)
-        return done.out.decode("utf-8", "replace")

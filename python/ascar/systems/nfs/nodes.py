@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ascar.testbed.kernel_parts import LinkShape
 
 EXPORT, PLACE, CLIENTS = "data", "/mnt/data", "*"
-DISK = "nbd0"
+_DISK = "nbd0"
+DISK_STAT = f"/sys/block/{_DISK}/stat"
 _ADDRESSES = {"server": "10.77.0.1", "client": "10.77.0.2"}
 # Before there is a mount, settings of a client's modules have files.
 _MODULES = {"server": ("bfq", "kyber-iosched"), "client": ("nfsv3", "nfsv4")}
@@ -70,7 +71,7 @@ class NfsNodes:
         self.server = node("server", memory_mib[0], disks=(disk,), nfs=exported)
         self.client = node("client", memory_mib[1], shape=link)
         self.at_server, self.at_client = NfsMachine(self.server), NfsMachine(self.client)
-        self.ends = NfsEnds(self.at_client, self.at_server, PLACE, DISK, f"/srv/{EXPORT}")
+        self.ends = NfsEnds(self.at_client, self.at_server, PLACE, _DISK, f"/srv/{EXPORT}")
 
     @property
     def are_up(self) -> bool:

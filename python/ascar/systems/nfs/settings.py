@@ -64,6 +64,20 @@ class NfsEnds:
                 found |= {one.name: one.value_in(options) for one in wanted if one.where == "export"}
         return found
 
+    def read(self, settings: Mapping[str, NfsSetting], names: Collection[str]) -> dict[str, Value]:
+        """The values in force by the parameter's name.
+
+        Args:
+            settings: those of the study, by the parameter's name.
+            names: the parameters to read.
+
+        Raises:
+            StageFailed: a machine does not answer, or nothing is mounted.
+        """
+        wanted = {name: one for name, one in settings.items() if name in names}
+        told = self.values(wanted.values())
+        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
+
     def mounted(self) -> NfsMounted:
         """The mount.
 

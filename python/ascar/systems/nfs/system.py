@@ -29,14 +29,13 @@ from ascar.space import ChangeCost, Configuration
 from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.counters import Counters, counter_names
+from ascar.systems.counters import device_totals
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper, scratch_directory
-from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
-from ascar.systems.nfs.nodes import CLIENTS, DISK, PLACE, NfsNodes
+from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, PLACE, NfsNodes
 from ascar.systems.nfs.settings import in_order, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
@@ -57,7 +56,6 @@ _WRITE_BACK_S = 300.0
 _DISK_BYTES, _MEMORY_BYTES = (64 << 20, 1 << 46), (128 << 20, 1 << 40)
 """What a disk, and a node, can have."""
 _LARGEST = "nfsd.max_block_size"
-_OF_DISK = "disk_"
 _DEFERRED = ("client_dirty_bytes", "server_dirty_bytes")
 _DIRTY_BYTES_MIN = 1 << 20
 """Below, nothing that matters waits to be written."""
@@ -141,7 +139,6 @@ class Nfs(Target):
         self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
         self.space = nfs_space(self._settings.values(), {}, largest=int(nfs()[_LARGEST].default))
         self._nodes: NfsNodes | None = None
-        self._disk_counters: Counters | None = None
         self._held = ExitStack()
         self._current: dict[str, Value] = {}
         self._applied: Mapping[str, Value] = {}
@@ -195,12 +192,9 @@ class Nfs(Target):
             nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
             self._held.callback(nodes.close)
             self._nodes = nodes
-            self._disk_counters = Counters({"disk": DISK}, files=KernelFiles(nodes.server))
             self._begin()
-            present = {name: one for name, one in self._values().items() if name in self.space.names}
             settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
-            known = {self._settings[name].name: value for name, value in present.items()}
-            self.space = nfs_space(settings, known, largest=largest)
+            self.space = nfs_space(settings, nodes.ends.values(settings), largest=largest)
         except BaseException:
             self._close()
             raise
@@ -267,7 +261,7 @@ class Nfs(Target):
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        return {name: value for name, value in self._values().items() if name in names}
+        return self._entered().ends.read(self._settings, names)
 
     def health(self, limit_s: float) -> None:
         """See that the client reaches its files.
@@ -285,21 +279,16 @@ class Nfs(Target):
             StageFailed: a node does not answer.
         """
         nodes = self._entered()
-        assert self._disk_counters is not None, "the disk is that of the nodes"
         stats, of_client = nodes.at_client.read([MOUNTSTATS, str(MEMINFO)])
-        (of_server,) = nodes.at_server.read([str(MEMINFO)])
-        disk = {
-            name: value for name, value in self._disk_counters.read().items() if name.startswith(_OF_DISK)
-        }
+        stat, of_server = nodes.at_server.read([DISK_STAT, str(MEMINFO)])
         dirty = map(machine_dirty_bytes, (of_client, of_server))
-        return Sample(
-            {**counters_of(stats, PLACE), **disk}, deferred=dict(zip(_DEFERRED, dirty, strict=True))
-        )
+        counters = {**counters_of(stats, PLACE), **device_totals("disk", stat)}
+        return Sample(counters, deferred=dict(zip(_DEFERRED, dirty, strict=True)))
 
     @property
     def sampled(self) -> frozenset[str]:
         """The names of those counters."""
-        return frozenset({*COUNTERS, *(one for one in counter_names(("disk",)) if one.startswith(_OF_DISK))})
+        return frozenset({*COUNTERS, *device_totals("disk", "")})
 
     def drain(self, limit_s: float) -> None:
         """Write back what the client and the server hold.
@@ -361,10 +350,6 @@ class Nfs(Target):
         nodes = self._entered()
         kept = kept_of(nodes.ends.export_options(), nfs(), "export")
         nodes.at_server.export(CLIENTS, nodes.ends.exported, (*options_of(wanted, "export"), *kept))
-
-    def _values(self) -> dict[str, Value]:
-        told = self._entered().ends.values(self._settings.values())
-        return {one.parameter_name: told[one.name] for one in self._settings.values() if one.name in told}
 
     def _close(self) -> None:
         self._nodes, self._current, self._applied, self._filled = None, {}, {}, False
