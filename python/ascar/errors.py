@@ -86,6 +86,10 @@ class KeeperLost(WorkError):
     """The keeper died, or what it says cannot be understood."""
 
 
+class NothingDone(WorkError):
+    """The load did nothing while it was observed."""
+
+
 class MessagingError(WorkError):
     """A message server, a node or a controller does not answer, refuses, or cannot be understood."""
 

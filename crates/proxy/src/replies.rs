@@ -92,6 +92,13 @@ impl<'a> Shared<'a> {
         let is_full = self.pending.is_full();
         if let Some(sent) = self.pending.take(cookie) {
             self.state.on_reply(&sent, self.now_us);
+            let record = connection.stream.record();
+            record.on_answer(
+                connection.member.number,
+                cookie,
+                sent.has_failed,
+                self.now_us,
+            );
             if is_full {
                 connection.member.call();
             }

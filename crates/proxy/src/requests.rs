@@ -11,6 +11,7 @@ use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::pending::{Pending, moved_bytes};
+use crate::recorder::StreamRecord;
 use crate::splicing::Splicing;
 use crate::stream::{Admission, Member, State};
 
@@ -23,6 +24,8 @@ pub struct Requests<'a> {
     has_place: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
+    /// When what is in the buffer was read.
+    asked_us: u64,
     splicing: Splicing,
 }
 
@@ -47,6 +50,8 @@ struct Shared<'a> {
     pending: MutexGuard<'a, Pending>,
     state: MutexGuard<'a, State>,
     member: &'a Arc<Member>,
+    record: &'a StreamRecord,
+    asked_us: u64,
     now_us: u64,
 }
 
@@ -73,6 +78,8 @@ impl Shared<'_> {
         }
         let sent = self.state.on_send(request, self.now_us);
         if self.pending.add(request.cookie, sent) {
+            self.record
+                .on_send(self.member.number, request, self.asked_us, self.now_us);
             return None;
         }
         self.state.give_back(bytes);
@@ -98,6 +105,7 @@ impl<'a> Requests<'a> {
             incoming: Incoming::new(),
             has_place: false,
             gone_since: None,
+            asked_us: 0,
             splicing: Splicing::default(),
         }
     }
@@ -138,6 +146,7 @@ impl<'a> Requests<'a> {
             .set_partial(self.incoming.payload_left() > 0);
         let filled = self.incoming.fill(&self.connection.client)?;
         self.connection.set_partial(false);
+        self.asked_us = clock::now_us();
         Ok(filled)
     }
 
@@ -196,6 +205,8 @@ impl<'a> Requests<'a> {
             pending: connection.pending(),
             state: connection.stream.state(),
             member: &connection.member,
+            record: connection.stream.record(),
+            asked_us: self.asked_us,
             now_us: clock::now_us(),
         };
         let (at, stop) = self.scan_requests(at, &mut shared);
