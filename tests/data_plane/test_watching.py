@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
+import itertools
 import os
+import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,20 +18,20 @@ from ascar.errors import MessagingError
 from ascar.library import GainEntry, Library
 from ascar.messaging import MessageServer
 from ascar.pilot.turns import PairTest
-from ascar.program.node_binary import find_ascard
 from ascar.rules import Action, RuleSet
 from ascar.sharp import objective_of
 from ascar.sharp.deployment import rules_id
-from ascar.sharp.deployment.messages import controller_user, manager_user
+from ascar.sharp.deployment.messages import manager_user
 from ascar.sharp.matching import Chooser, RuleWatcher, WatchOptions, observed, watched
 from ascar.simulation import preset
 from data_plane_peers import disk_of, needed, until
 from nbd_peers import RawClient, RawServer, answering
+from proxy_site import Site, agent_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ascar.sharp.matching import WatchEvent
+    from ascar.sharp.matching import WatchedSystem, WatchEvent
     from data_plane_peers import Proxy, Starter
     from modelled_disk import ModelledDisk
 
@@ -96,9 +97,9 @@ def in_force(proxy: Proxy) -> str | None:
     return proxy.ask({"message": "rules.show/1"})["rules"]
 
 
-def watcher(library: Path, system: Any, events: list[WatchEvent]) -> RuleWatcher:
+def watcher(library: Path, system: WatchedSystem, listener: Callable[[WatchEvent], None]) -> RuleWatcher:
     chooser = Chooser(Library.read(library), OBJECTIVE.text)
-    return RuleWatcher(system, chooser, OBJECTIVE, SHORT, TEST, listener=events.append)
+    return RuleWatcher(system, chooser, OBJECTIVE, SHORT, TEST, listener=listener)
 
 
 @pytest.mark.slow
@@ -107,7 +108,7 @@ def test_good_rules_are_found_verified_and_stay(
 ) -> None:
     events: list[WatchEvent] = []
     with watched(None, "blocks", busy.folder / "connection.toml", SHORT) as system:
-        watcher(library, system, events).run(150.0)
+        watcher(library, system, events.append).run(110.0)
     kinds = [one.kind for one in events]
     record_property("kinds", kinds)
     assert kinds[:2] == ["observed", "deployed"], kinds
@@ -124,12 +125,122 @@ def test_good_rules_are_found_verified_and_stay(
 def test_rules_that_let_nothing_pass_are_taken_back_within_a_minute(busy: Proxy, library: Path) -> None:
     deployed(busy, STANDING, "--keep-for", "1 h")
     assert in_force(busy) == rules_id(STANDING)
-    with ascar(busy, "watch", "--budget", "50 s", "--library", str(library), "--json") as done:
-        told, said = done.communicate(timeout=200)
-    assert done.returncode == 0, said
-    events = json.loads(told)["events"]
-    taken = next(one for one in events if one["kind"] == "rolled-back")
-    assert taken["rules"] == rules_id(STANDING) and taken["at_s"] < 60
-    assert taken["reason"].startswith("the throughput is 0")
-    assert "nobody has verified them here" in said and "in force before" in said
-    assert in_force(busy) != rules_id(STANDING)
+    with ascar(busy, "watch", "--budget", "10 min", "--library", str(library), "--json") as watching:
+        assert watching.stderr is not None
+        said = [watching.stderr.readline() for _ in range(3)]
+        assert in_force(busy) != rules_id(STANDING)
+        watching.send_signal(signal.SIGINT)
+        watching.communicate(timeout=60)
+    doubted, tried, taken = said
+    assert "nobody has verified them here" in doubted and "in force before" in doubted
+    assert "rules on trial" in tried
+    assert "taken back" in taken and "the throughput is 0" in taken
+    assert int(taken.split(" s: ")[0]) < 60
+    assert watching.returncode == 130
+    assert in_force(busy) is None
+
+
+@pytest.mark.slow
+def test_a_proxy_that_is_killed_ends_the_watch_and_its_rules_end_in_time(busy: Proxy, library: Path) -> None:
+    deployed(busy, TURNS, "--keep-for", "100 s")
+    events: list[WatchEvent] = []
+
+    def on_event(event: WatchEvent) -> None:
+        events.append(event)
+        if event.kind == "verified":
+            busy.again(signal.SIGKILL)
+
+    with (
+        pytest.raises(MessagingError, match=r"^client1: ") as raised,
+        watched(None, "blocks", busy.folder / "connection.toml", SHORT) as system,
+    ):
+        watcher(library, system, on_event).run(600.0)
+    assert "\n" not in raised.value.message
+    assert events[0].kind == "doubted" and events[-1].kind == "verified", events
+    shown = busy.ask({"message": "rules.show/1"})
+    assert (shown["rules"], shown["on_trial"]) == (rules_id(TURNS), False), busy.log()
+    assert 0 < shown["left_s"] < 100
+    until(lambda: in_force(busy) is None, 100)
+
+
+@pytest.mark.slow
+def test_a_watch_whose_proxy_is_gone_says_so_in_a_line(busy: Proxy, library: Path) -> None:
+    with ascar(busy, "watch", "--budget", "10 min", "--observe", "4 s", "--library", str(library)) as done:
+        assert done.stderr is not None
+        assert "rules on trial" in done.stderr.readline()
+        busy.stop()
+        _, said = done.communicate(timeout=90)
+    assert done.returncode == 1
+    (line,) = [one for one in said.splitlines() if one.startswith("error: ")]
+    assert "client1" in line
+
+
+@pytest.fixture
+def site(start: Starter, folder: Path) -> Iterator[Site]:
+    """Two nodes, whose clients read one after the other."""
+    ended = threading.Event()
+
+    def read(proxy: Proxy) -> None:
+        with contextlib.suppress(OSError, AssertionError), RawClient(disk_of(proxy)) as client:
+            client.negotiate()
+            for cookie in itertools.count():
+                client.read(cookie, 4096, 4096 * (cookie % 1_000))
+                if ended.wait(0.005):
+                    break
+
+    with (
+        RawServer(folder / "server.sock", answering) as target,
+        MessageServer(folder / "messages", [manager_user(), agent_user()]) as server,
+    ):
+        made = Site(start, folder, server)
+        for _ in range(2):
+            made.node(target.path)
+        until(lambda: all("reaches controller client" in made.log(number) for number in (1, 2)))
+        clients = [threading.Thread(target=read, args=(one,)) for one in made.proxies]
+        for one in clients:
+            one.start()
+        yield made
+        ended.set()
+        for one in clients:
+            one.join()
+
+
+@pytest.mark.slow
+def test_agents_that_are_killed_and_come_back_are_waited_for(site: Site, library: Path) -> None:
+    events: list[WatchEvent] = []
+
+    def killed(number: int) -> None:
+        """For three seconds."""
+        site.agents[number - 1].kill()
+        threading.Timer(3.0, site.agent_again, (number,)).start()
+
+    def on_event(event: WatchEvent) -> None:
+        events.append(event)
+        if event.kind == "deployed":  # and a trial begins
+            killed(2)
+
+    threading.Timer(1.0, killed, (1,)).start()  # while clients are observed
+    with watched(None, "blocks", site.server.settings_path("manager"), SHORT) as system:
+        assert system.controllers == ("client1", "client2")
+        watcher(library, system, on_event).run(60.0)
+    assert [one.kind for one in events][:2] == ["observed", "deployed"]
+    assert "rolled-back" in [one.kind for one in events], "rules that change nothing"
+    until(lambda: all("reaches controller client" in site.log(number) for number in (1, 2)))
+    assert site.in_force() == [None, None]
+
+
+@pytest.mark.slow
+def test_an_agent_that_stays_away_ends_the_watch_and_the_trial_ends_by_itself(
+    site: Site, library: Path
+) -> None:
+    def on_event(event: WatchEvent) -> None:
+        if event.kind == "deployed":
+            threading.Timer(8.0, site.agents[1].kill).start()  # with rules on trial
+
+    with (
+        pytest.raises(MessagingError, match="client2"),
+        watched(None, "blocks", site.server.settings_path("manager"), SHORT) as system,
+    ):
+        watcher(library, system, on_event).run(600.0)
+    assert site.in_force()[0] is None
+    until(lambda: site.in_force() == [None, None], 60)
