@@ -1,18 +1,41 @@
 //! What clients do, written down request by request while a rule manager wants to know: of its load, rules are chosen
 //! (Li, 3.1.7). While nobody does, it costs a look at a flag.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ascar_nbd::{Command, Request};
 use ascar_plane::{RECORDED_MAX, RecordedKind, RecordedRequest, Recording};
 
 use crate::clock;
 
 /// Numbers of files are told as whole numbers that every reader of JSON has.
 const FILE_BITS: u32 = 53;
+
+/// A request that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// A number of the connection.
+    pub connection: u64,
+    /// What it does.
+    pub kind: RecordedKind,
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// What it moves.
+    pub size_bytes: u32,
+    /// When the proxy has read it; what waited to be read before that is not seen.
+    pub asked_us: u64,
+    /// When it leaves.
+    pub now_us: u64,
+}
+
+/// The place of a request that was written down, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The number of the recording; 0: none.
+    recording: u32,
+    row: u32,
+}
 
 /// Writes down what all streams do.
 #[derive(Debug, Default)]
@@ -23,10 +46,10 @@ pub struct Recorder {
 
 #[derive(Debug, Default)]
 struct Written {
+    /// Of the recordings so far.
+    count: u32,
     begun: Duration,
     recording: Recording,
-    /// Places of those in flight, by connection and cookie.
-    in_flight: HashMap<(u64, u64), usize>,
 }
 
 impl Recorder {
@@ -35,13 +58,13 @@ impl Recorder {
         let mut written = self.written();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         *written = Written {
+            count: written.count.wrapping_add(1).max(1),
             begun: clock::now(),
             recording: Recording {
                 begin_s: since_epoch.unwrap_or_default().as_secs_f64(),
                 length,
                 requests: Vec::new(),
             },
-            in_flight: HashMap::new(),
         };
         self.is_on.store(true, Ordering::Relaxed);
     }
@@ -50,12 +73,7 @@ impl Recorder {
     pub fn take(&self) -> Recording {
         let mut written = self.written();
         self.is_on.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *written).recording
-    }
-
-    #[inline]
-    fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
+        std::mem::take(&mut written.recording)
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
@@ -63,42 +81,52 @@ impl Recorder {
     }
 
     #[cold]
-    fn on_send(&self, request: RecordedRequest, cookie: u64, times: (Duration, Duration)) {
+    fn write_down(&self, leaving: &Leaving, stream: u64, file: u64) -> Place {
         let mut written = self.written();
-        let (asked, now) = times;
-        // One that was looked at before the beginning.
-        let Some(sent) = now.checked_sub(written.begun) else {
-            return;
+        let begun = written.begun;
+        let since = |at_us: u64| Duration::from_micros(at_us).checked_sub(begun);
+        // One that was looked at before the beginning has not left after it.
+        let Some(sent) = since(leaving.now_us) else {
+            return Place::default();
+        };
+        let place = Place {
+            recording: written.count,
+            row: written.recording.requests.len() as u32,
         };
         let recording = &mut written.recording;
+        let is_full = recording.requests.len() == RECORDED_MAX;
+        if is_full {
+            // It ends with the last one that there was room for.
+            recording.length = recording.length.min(sent);
+        }
         if sent >= recording.length {
             self.is_on.store(false, Ordering::Relaxed);
-            return;
+            return Place::default();
         }
-        if recording.requests.len() == RECORDED_MAX {
-            // It ends with the last one that there was room for.
-            recording.length = sent;
-            self.is_on.store(false, Ordering::Relaxed);
-            return;
-        }
-        let place = recording.requests.len();
-        recording.requests.push(RecordedRequest { sent, ..request });
-        let asked = asked.checked_sub(written.begun);
-        written.recording.requests[place].asked = asked;
-        written
-            .in_flight
-            .insert((request.connection, cookie), place);
+        recording.requests.push(RecordedRequest {
+            asked: since(leaving.asked_us),
+            sent,
+            answered: None,
+            kind: leaving.kind,
+            connection: leaving.connection,
+            stream,
+            file,
+            offset_bytes: leaving.offset_bytes,
+            size_bytes: leaving.size_bytes,
+        });
+        place
     }
 
     #[cold]
-    fn on_answer(&self, of: (u64, u64), has_failed: bool, now: Duration) {
+    fn on_answer(&self, place: Place, has_failed: bool, now: Duration) {
         let mut written = self.written();
-        let Some(place) = written.in_flight.remove(&of) else {
-            return;
-        };
         let answered = now.saturating_sub(written.begun);
-        if answered < written.recording.length {
-            let request = &mut written.recording.requests[place];
+        if place.recording != written.count || answered >= written.recording.length {
+            return;
+        }
+        let requests = &mut written.recording.requests;
+        // None where it was given away meanwhile.
+        if let Some(request) = requests.get_mut(place.row as usize) {
             request.answered = Some(answered);
             if has_failed {
                 request.size_bytes = 0;
@@ -126,47 +154,24 @@ impl StreamRecord {
         }
     }
 
-    /// A request of a connection leaves; it came with what was read at `asked_us`, or waited to be read before that.
+    /// A request leaves: where it was written down, which its answer names.
     #[inline]
-    pub fn on_send(&self, connection: u64, request: &Request, asked_us: u64, now_us: u64) {
-        if self.recorder.is_on() {
-            self.write_down(connection, request, asked_us, now_us);
+    #[must_use]
+    pub fn on_send(&self, leaving: &Leaving) -> Place {
+        if self.recorder.is_on.load(Ordering::Relaxed) {
+            self.recorder.write_down(leaving, self.stream, self.file)
+        } else {
+            Place::default()
         }
     }
 
-    /// A connection's request was answered.
+    /// A request was answered.
     #[inline]
-    pub fn on_answer(&self, connection: u64, cookie: u64, has_failed: bool, now_us: u64) {
-        if self.recorder.is_on() {
+    pub fn on_answer(&self, place: Place, has_failed: bool, now_us: u64) {
+        if place != Place::default() {
             let now = Duration::from_micros(now_us);
-            self.recorder
-                .on_answer((connection, cookie), has_failed, now);
+            self.recorder.on_answer(place, has_failed, now);
         }
-    }
-
-    #[cold]
-    fn write_down(&self, connection: u64, request: &Request, asked_us: u64, now_us: u64) {
-        let kind = match request.command {
-            Command::Read => RecordedKind::Read,
-            Command::Write => RecordedKind::Write,
-            Command::Flush => RecordedKind::Sync,
-            // These move nothing, and say little of the load.
-            _ => return,
-        };
-        let is_sync = kind == RecordedKind::Sync;
-        let row = RecordedRequest {
-            asked: None,
-            sent: Duration::ZERO,
-            answered: None,
-            kind,
-            connection,
-            stream: self.stream,
-            file: self.file,
-            offset_bytes: request.offset_bytes,
-            size_bytes: if is_sync { 0 } else { request.length_bytes },
-        };
-        let times = [asked_us, now_us].map(Duration::from_micros);
-        self.recorder.on_send(row, request.cookie, times.into());
     }
 }
 
@@ -184,43 +189,50 @@ fn file_number(server: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn request(command: Command, cookie: u64) -> Request {
-        Request {
-            flags: 0,
-            command,
-            cookie,
+    fn leaving(connection: u64, kind: RecordedKind, asked_us: u64, now_us: u64) -> Leaving {
+        Leaving {
+            connection,
+            kind,
             offset_bytes: 8192,
-            length_bytes: 4096,
+            size_bytes: 4096,
+            asked_us,
+            now_us,
         }
+    }
+
+    fn read(now_us: u64) -> Leaving {
+        leaving(1, RecordedKind::Read, now_us, now_us)
     }
 
     fn record(stream: u64) -> StreamRecord {
         StreamRecord::new(Arc::default(), stream, "unix:/s")
     }
 
+    const HOUR: Duration = Duration::from_secs(3_600);
+
     #[test]
     fn nothing_is_written_down_while_nobody_wants_to_know() {
         let record = record(1);
-        record.on_send(1, &request(Command::Read, 1), 5, 10);
+        let place = record.on_send(&read(10));
+        assert_eq!(place, Place::default());
+        record.on_answer(place, false, 20);
         assert_eq!(record.recorder.take(), Recording::default());
     }
 
     #[test]
-    fn requests_are_found_by_connection_and_cookie() {
+    fn answers_find_their_requests() {
         let record = record(7);
-        record.recorder.begin(Duration::from_secs(3_600));
+        record.recorder.begin(HOUR);
         let now_us = clock::now_us() + 1_000;
-        record.on_send(1, &request(Command::Read, 5), now_us, now_us + 20);
-        record.on_send(2, &request(Command::Write, 5), now_us, now_us + 30);
-        record.on_send(2, &request(Command::Flush, 6), 0, now_us + 40);
-        record.on_send(2, &request(Command::Trim, 7), now_us, now_us + 50);
-        record.on_answer(2, 5, true, now_us + 90);
-        record.on_answer(1, 5, false, now_us + 100);
-        record.on_answer(1, 99, false, now_us + 100);
+        let first = record.on_send(&leaving(1, RecordedKind::Read, now_us, now_us + 20));
+        let second = record.on_send(&leaving(2, RecordedKind::Write, now_us, now_us + 30));
+        let third = record.on_send(&leaving(2, RecordedKind::Sync, 0, now_us + 40));
+        record.on_answer(second, true, now_us + 90);
+        record.on_answer(first, false, now_us + 100);
         let found = record.recorder.take().requests;
         let kinds: Vec<_> = found.iter().map(|it| (it.kind, it.size_bytes)).collect();
         let (read, write, sync) = (RecordedKind::Read, RecordedKind::Write, RecordedKind::Sync);
-        assert_eq!(kinds, [(read, 4096), (write, 0), (sync, 0)]);
+        assert_eq!(kinds, [(read, 4096), (write, 0), (sync, 4096)]);
         let micros = |from: usize| {
             let one = &found[from];
             (one.answered.unwrap() - one.asked.unwrap()).as_micros()
@@ -228,18 +240,33 @@ mod tests {
         assert_eq!((micros(0), micros(1)), (100, 90));
         assert_eq!((found[2].asked, found[2].answered), (None, None));
         assert!(found.iter().all(|it| it.stream == 7));
+        record.on_answer(third, false, now_us + 110);
+        assert_eq!(record.recorder.take().requests, []);
+    }
+
+    #[test]
+    fn an_answer_of_an_earlier_recording_is_nobodys() {
+        let record = record(1);
+        record.recorder.begin(HOUR);
+        let place = record.on_send(&read(clock::now_us() + 10));
+        record.recorder.begin(HOUR);
+        let now_us = clock::now_us() + 10;
+        let _ = record.on_send(&read(now_us));
+        record.on_answer(place, true, now_us + 10);
+        let found = record.recorder.take().requests;
+        assert_eq!((found.len(), found[0].answered), (1, None));
+        assert_eq!(found[0].size_bytes, 4096);
     }
 
     #[test]
     fn what_is_kept_is_bounded_and_ends_where_room_ends() {
         let record = record(1);
-        record.recorder.begin(Duration::from_secs(3_600));
+        record.recorder.begin(HOUR);
         let begun_us = clock::now_us();
         for number in 0..(RECORDED_MAX as u64 + 10) {
-            let now_us = begun_us + 100 + number;
-            record.on_send(1, &request(Command::Read, number), now_us, now_us);
+            let _ = record.on_send(&read(begun_us + 100 + number));
         }
-        assert!(!record.recorder.is_on());
+        assert!(!record.recorder.is_on.load(Ordering::Relaxed));
         let found = record.recorder.take();
         assert_eq!(found.requests.len(), RECORDED_MAX);
         assert!(found.requests.iter().all(|it| it.sent < found.length));
@@ -251,9 +278,10 @@ mod tests {
         let record = record(1);
         record.recorder.begin(Duration::from_secs(1));
         let now_us = clock::now_us();
-        record.on_send(1, &request(Command::Read, 1), now_us, now_us + 10);
-        record.on_answer(1, 1, false, now_us + 2_000_000);
-        record.on_send(1, &request(Command::Read, 2), now_us, now_us + 2_000_000);
+        let place = record.on_send(&read(now_us + 10));
+        record.on_answer(place, false, now_us + 2_000_000);
+        let late = record.on_send(&read(now_us + 2_000_000));
+        assert_eq!(late, Place::default());
         let found = record.recorder.take().requests;
         assert_eq!((found.len(), found[0].answered), (1, None));
     }

@@ -93,12 +93,7 @@ impl<'a> Shared<'a> {
         if let Some(sent) = self.pending.take(cookie) {
             self.state.on_reply(&sent, self.now_us);
             let record = connection.stream.record();
-            record.on_answer(
-                connection.member.number,
-                cookie,
-                sent.has_failed,
-                self.now_us,
-            );
+            record.on_answer(sent.record, sent.has_failed, self.now_us);
             if is_full {
                 connection.member.call();
             }

@@ -6,12 +6,13 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use ascar_nbd::{Command, Parsed, Request};
+use ascar_plane::RecordedKind;
 
 use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::pending::{Pending, moved_bytes};
-use crate::recorder::StreamRecord;
+use crate::recorder::{Leaving, StreamRecord};
 use crate::splicing::Splicing;
 use crate::stream::{Admission, Member, State};
 
@@ -76,10 +77,18 @@ impl Shared<'_> {
                 Admission::Full => return Some(self.full()),
             }
         }
-        let sent = self.state.on_send(request, self.now_us);
+        let mut sent = self.state.on_send(request, self.now_us);
+        if let Some(kind) = recorded_kind(request.command) {
+            sent.record = self.record.on_send(&Leaving {
+                connection: self.member.number,
+                kind,
+                offset_bytes: request.offset_bytes,
+                size_bytes: bytes,
+                asked_us: self.asked_us,
+                now_us: self.now_us,
+            });
+        }
         if self.pending.add(request.cookie, sent) {
-            self.record
-                .on_send(self.member.number, request, self.asked_us, self.now_us);
             return None;
         }
         self.state.give_back(bytes);
@@ -93,6 +102,16 @@ impl Shared<'_> {
         Stop::Full {
             moves: self.state.moves(),
         }
+    }
+}
+
+/// What is written down of a command; None for those that move nothing and say little of the load.
+fn recorded_kind(command: Command) -> Option<RecordedKind> {
+    match command {
+        Command::Read => Some(RecordedKind::Read),
+        Command::Write => Some(RecordedKind::Write),
+        Command::Flush => Some(RecordedKind::Sync),
+        _ => None,
     }
 }
 

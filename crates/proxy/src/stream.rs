@@ -11,7 +11,7 @@ use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
 use crate::pending::{Sent, moved_bytes};
-use crate::recorder::StreamRecord;
+use crate::recorder::{Place, StreamRecord};
 use crate::turns::StreamTurn;
 
 /// A wait is looked over after this long: a client that is gone while its requests wait is noticed then.
@@ -165,6 +165,7 @@ impl State {
             reads: request.command == Command::Read,
             is_sequential,
             has_failed: false,
+            record: Place::default(),
         }
     }
 
@@ -450,6 +451,7 @@ mod tests {
             reads: true,
             is_sequential: false,
             has_failed: false,
+            record: Place::default(),
         }
     }
 
