@@ -43,7 +43,7 @@ pub struct RecordedRequest {
     pub file: u64,
     /// Where it begins.
     pub offset_bytes: u64,
-    /// What it moves; 0 where it failed.
+    /// What it moves, 0 where it failed; while it is not answered, what it was asked to.
     pub size_bytes: u32,
 }
 

@@ -21,7 +21,7 @@ pub struct Leaving {
     pub kind: RecordedKind,
     /// Where it begins.
     pub offset_bytes: u64,
-    /// What it moves.
+    /// What it moves, as far as that is known before its answer.
     pub size_bytes: u32,
     /// When the proxy has read it; what waited to be read before that is not seen.
     pub asked_us: u64,
@@ -118,7 +118,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn on_answer(&self, place: Place, has_failed: bool, now: Duration) {
+    fn on_answer(&self, place: Place, moved_bytes: u64, now: Duration) {
         let mut written = self.written();
         let answered = now.saturating_sub(written.begun);
         if place.recording != written.count || answered >= written.recording.length {
@@ -128,9 +128,7 @@ impl Recorder {
         // None where it was given away meanwhile.
         if let Some(request) = requests.get_mut(place.row as usize) {
             request.answered = Some(answered);
-            if has_failed {
-                request.size_bytes = 0;
-            }
+            request.size_bytes = u32::try_from(moved_bytes).unwrap_or(u32::MAX);
         }
     }
 }
@@ -165,12 +163,12 @@ impl StreamRecord {
         }
     }
 
-    /// A request was answered.
+    /// A request was answered, and has moved so much.
     #[inline]
-    pub fn on_answer(&self, place: Place, has_failed: bool, now_us: u64) {
+    pub fn on_answer(&self, place: Place, moved_bytes: u64, now_us: u64) {
         if place != Place::default() {
             let now = Duration::from_micros(now_us);
-            self.recorder.on_answer(place, has_failed, now);
+            self.recorder.on_answer(place, moved_bytes, now);
         }
     }
 }
@@ -215,7 +213,7 @@ mod tests {
         let record = record(1);
         let place = record.on_send(&read(10));
         assert_eq!(place, Place::default());
-        record.on_answer(place, false, 20);
+        record.on_answer(place, 4096, 20);
         assert_eq!(record.recorder.take(), Recording::default());
     }
 
@@ -227,12 +225,12 @@ mod tests {
         let first = record.on_send(&leaving(1, RecordedKind::Read, now_us, now_us + 20));
         let second = record.on_send(&leaving(2, RecordedKind::Write, now_us, now_us + 30));
         let third = record.on_send(&leaving(2, RecordedKind::Sync, 0, now_us + 40));
-        record.on_answer(second, true, now_us + 90);
-        record.on_answer(first, false, now_us + 100);
+        record.on_answer(second, 0, now_us + 90);
+        record.on_answer(first, u64::MAX, now_us + 100);
         let found = record.recorder.take().requests;
         let kinds: Vec<_> = found.iter().map(|it| (it.kind, it.size_bytes)).collect();
         let (read, write, sync) = (RecordedKind::Read, RecordedKind::Write, RecordedKind::Sync);
-        assert_eq!(kinds, [(read, 4096), (write, 0), (sync, 4096)]);
+        assert_eq!(kinds, [(read, u32::MAX), (write, 0), (sync, 4096)]);
         let micros = |from: usize| {
             let one = &found[from];
             (one.answered.unwrap() - one.asked.unwrap()).as_micros()
@@ -240,7 +238,7 @@ mod tests {
         assert_eq!((micros(0), micros(1)), (100, 90));
         assert_eq!((found[2].asked, found[2].answered), (None, None));
         assert!(found.iter().all(|it| it.stream == 7));
-        record.on_answer(third, false, now_us + 110);
+        record.on_answer(third, 0, now_us + 110);
         assert_eq!(record.recorder.take().requests, []);
     }
 
@@ -252,7 +250,7 @@ mod tests {
         record.recorder.begin(HOUR);
         let now_us = clock::now_us() + 10;
         let _ = record.on_send(&read(now_us));
-        record.on_answer(place, true, now_us + 10);
+        record.on_answer(place, 0, now_us + 10);
         let found = record.recorder.take().requests;
         assert_eq!((found.len(), found[0].answered), (1, None));
         assert_eq!(found[0].size_bytes, 4096);
@@ -279,7 +277,7 @@ mod tests {
         record.recorder.begin(Duration::from_secs(1));
         let now_us = clock::now_us();
         let place = record.on_send(&read(now_us + 10));
-        record.on_answer(place, false, now_us + 2_000_000);
+        record.on_answer(place, 4096, now_us + 2_000_000);
         let late = record.on_send(&read(now_us + 2_000_000));
         assert_eq!(late, Place::default());
         let found = record.recorder.take().requests;

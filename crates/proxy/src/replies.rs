@@ -93,7 +93,8 @@ impl<'a> Shared<'a> {
         if let Some(sent) = self.pending.take(cookie) {
             self.state.on_reply(&sent, self.now_us);
             let record = connection.stream.record();
-            record.on_answer(sent.record, sent.has_failed, self.now_us);
+            let moved_bytes = if sent.has_failed { 0 } else { sent.bytes };
+            record.on_answer(sent.record, moved_bytes.into(), self.now_us);
             if is_full {
                 connection.member.call();
             }
