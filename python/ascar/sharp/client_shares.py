@@ -73,11 +73,16 @@ class ClientShares:
         )
         self._sides[side].append(RuleRun(dict(metrics), (), None, rates))
 
+    def idle(self) -> bool:
+        """Whether nothing moved in the last interval without the rules."""
+        without = self._sides["reference"]
+        return bool(without) and without[-1].metrics[_RATE] == 0
+
     def collapsed(self) -> str:
         """How far the throughput fell in the last interval under the rules, in words.
 
-        Empty where that is above `COLLAPSE` of every interval without them, or where no bound is on what clients
-        get.
+        Empty where it did not fall below `COLLAPSE` of every interval without them, or where no bound is on what
+        clients get.
         """
         without, under = self._sides["reference"], self._sides["candidate"]
         if not (without and under and any(one.metric in _OF_CLIENTS for one in self.bounds)):

@@ -130,6 +130,40 @@ def test_clients_that_pause_are_no_reason_to_doubt_rules_nor_to_end():
     assert system.kept == GOOD
 
 
+def test_rules_that_are_doubted_are_not_taken_back_because_the_clients_pause():
+    def pauses(system):
+        system.rates = dict.fromkeys(system.rates, IDLE)
+
+    def goes_on(system):
+        system.rates = {None: WITHOUT, OTHER: 120.0}
+
+    system = AtWork(OTHER, {None: WITHOUT, OTHER: 120.0}, {20.0: pauses, 300.0: goes_on})
+    events = watched(system, 600.0)
+    kinds = [one.kind for one in events if one.kind != "compared"]
+    assert kinds[:2] == ["doubted", "deployed"] and kinds[2] == "idle"
+    assert "rolled-back" not in kinds
+    verified = of_kind(events, "verified")[0]
+    assert verified.choice == FoundRules(rules_id(OTHER), OTHER) and verified.at_s > 300.0
+    assert system.kept == OTHER
+
+
+def test_a_pause_in_a_check_takes_no_rules_off():
+    def pauses(system):
+        system.rates = dict.fromkeys(system.rates, IDLE)
+        system.happens[system.time_s + 40.0] = goes_on
+
+    def goes_on(system):
+        system.rates = {None: WITHOUT, GOOD: 120.0}
+        if system.time_s < 1_000.0:
+            system.happens[system.time_s + 33.0] = pauses
+
+    system = AtWork(None, {None: WITHOUT, GOOD: 120.0}, {203.0: pauses})
+    events = watched(system, 2_000.0)
+    assert len(of_kind(events, "idle")) > 5
+    assert not of_kind(events, "rolled-back")
+    assert system.kept == GOOD
+
+
 def test_clients_that_begin_late_are_waited_for():
     def begins(system):
         system.rates = {None: WITHOUT, GOOD: 120.0}

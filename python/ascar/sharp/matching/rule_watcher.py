@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from ascar.sharp.matching.simulated_system import WatchableSystem
     from ascar.sharp.metric_bounds import MetricBound
 
+_RATE = "throughput_mb_per_s"
 _TRIES = 2
 _CHECK_SHARE_MAX = 0.5
 _LOOKS = 12  # between two observations of the load
+_NOTHING = "the clients did nothing"
 _STILL = 2  # looks in a row in which nothing moves, before it is tried without the rules
 
 
@@ -151,6 +153,7 @@ class RuleWatcher:
     bounds: tuple[MetricBound, ...] = field(default_factory=lambda: bounds_of(None))
     _known: dict[str, float] | None = None
     _kept: Kept | None = None
+    _doubted: tuple[Choice | FoundRules, str] | None = None
     _replaced: str = ""
 
     def run(self, until_s: float) -> None:
@@ -164,9 +167,11 @@ class RuleWatcher:
         Rules that were in force before, or that others have put in force, are verified first.
         """
         try:
-            found = self.system.in_force() if self._kept is self._known is None else None
-            if found is not None:
-                self._verify_again(FoundRules(rules_id(found), found.bare()), "nobody has verified them here")
+            if self._doubted is not None:
+                self.system.observe(self.pace.look_s)  # until clients are at work again
+                self._prove(*self._doubted)
+            elif (found := self._found()) is not None:
+                self._verify_again(found, "nobody has verified them here")
             elif self._kept is not None and (doubt := self._doubt(self._kept)):
                 self._verify_again(self._kept.choice, doubt)
             else:
@@ -177,11 +182,16 @@ class RuleWatcher:
         except OtherRules as error:
             self._give_way(error.message)
 
+    def _found(self) -> FoundRules | None:
+        """Rules in force that are not its own, where it begins, or begins anew."""
+        found = self.system.in_force() if self._kept is self._known is None else None
+        return None if found is None else FoundRules(rules_id(found), found.bare())
+
     def _give_way(self, why: str) -> None:
         """Others have changed the rules: begin anew with what they have put in force."""
         if why != self._replaced:
             self._tell("replaced", reason=why)
-        self._replaced, self._kept, self._known = why, None, None
+        self._replaced, self._kept, self._known, self._doubted = why, None, None, None
         self.tried.clear()
         self.system.look_again()
 
@@ -219,7 +229,7 @@ class RuleWatcher:
         rules, doubt = kept.choice.rule_set, ""
         for _ in range(_LOOKS):
             metrics = self.system.measure(rules, 0.0, self.pace.look_s)
-            doubt = kept.looks.doubt(metrics["throughput_mb_per_s"])
+            doubt = kept.looks.doubt(metrics[_RATE])
             if kept.looks.still % _LOOKS == _STILL:
                 doubt = self._standstill(kept)
             if not doubt and self.system.time_s - kept.checked_s >= self.pace.check_every_s:
@@ -233,9 +243,7 @@ class RuleWatcher:
         doubt = ""
         self.system.take_off()
         try:
-            rate = self.system.measure(None, 0.0, self.pace.settle_s + self.pace.look_s)[
-                "throughput_mb_per_s"
-            ]
+            rate = self.system.measure(None, 0.0, self.pace.settle_s + self.pace.look_s)[_RATE]
             if rate > 0:
                 doubt = f"nothing moves under these rules, and {number(rate)} MB/s without them"
         except OtherRules as error:
@@ -276,10 +284,13 @@ class RuleWatcher:
 
         Raises:
             ExpressionError: the objective has no value.
+            NothingDone: nothing moved, which says nothing of the rules.
         """
         rules = kept.choice.rule_set if side == "candidate" else None
         clients = self.system.collect(rules, settle_s, self.pace.measure_s)
         metrics = interval_metrics(clients)
+        if metrics[_RATE] == 0:
+            raise NothingDone(_NOTHING)
         kept.shares.take(side, clients, metrics)
         return self.objective.score(metrics)
 
@@ -291,7 +302,14 @@ class RuleWatcher:
         """Do without rules at once; they are kept if they show their gain again, else others are tried."""
         self._take_off()
         self._tell("doubted", choice, reason=doubt)
-        if self._verified(choice, doubt):
+        self._doubted = choice, doubt
+        self._prove(choice, doubt)
+
+    def _prove(self, choice: Choice | FoundRules, doubt: str) -> None:
+        """Doubted rules show their gain again, or others are tried; while clients pause they stay doubted."""
+        is_verified = self._verified(choice, doubt)
+        self._doubted = None
+        if is_verified:
             self._known = self.system.observe(self.pace.observe_s)
         else:
             self.tried = {choice.rules}
@@ -323,7 +341,7 @@ class RuleWatcher:
                 test=self.test,
                 lengths=Lengths(self.pace.settle_s, self.pace.measure_s),
                 shares=shares,
-                told=lambda now: self._compared(choice, now),
+                told=lambda now: self._compared(choice, now, shares),
             )
             broken = shares.broken() if shown.improved else shares.collapsed()
             keeps = shown.improved and not broken
@@ -341,7 +359,9 @@ class RuleWatcher:
             self._tell("rolled-back", choice, shown, reason=broken or doubt or shown.note)
         return keeps
 
-    def _compared(self, choice: Choice | FoundRules, now: InTurns) -> None:
+    def _compared(self, choice: Choice | FoundRules, now: InTurns, shares: ClientShares) -> None:
+        if shares.idle():
+            raise NothingDone(_NOTHING)
         if now.gain is not None and now.ended != "failures":
             self._tell("compared", choice, now)
 
