@@ -81,8 +81,8 @@ class ClientShares:
     def collapsed(self) -> str:
         """How far the throughput fell in the last interval under the rules, in words.
 
-        Empty where it did not fall below `COLLAPSE` of every interval without them, or where no bound is on what
-        clients get.
+        Empty where it did not fall below `COLLAPSE` of every interval without them, and where no bound is on
+        what clients get.
         """
         without, under = self._sides["reference"], self._sides["candidate"]
         if not (without and under and any(one.metric in _OF_CLIENTS for one in self.bounds)):

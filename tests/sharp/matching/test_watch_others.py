@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ascar.errors import NothingDone
 from ascar.pilot.turns import PairTest
@@ -145,6 +146,27 @@ def test_rules_that_are_doubted_are_not_taken_back_because_the_clients_pause():
     verified = of_kind(events, "verified")[0]
     assert verified.choice == FoundRules(rules_id(OTHER), OTHER) and verified.at_s > 300.0
     assert system.kept == OTHER
+
+
+@pytest.mark.parametrize("at_s", [3.0, 20.0, 30.0])
+def test_an_interruption_puts_back_what_was_in_force_before(at_s):
+    def interrupts(_):
+        raise KeyboardInterrupt
+
+    system = AtWork(OTHER, {None: WITHOUT, OTHER: 120.0}, {at_s: interrupts})
+    with pytest.raises(KeyboardInterrupt):
+        watched(system, 600.0)
+    assert (system.kept, system.trial) == (OTHER, None)
+
+
+def test_rules_that_could_not_be_verified_are_put_back_at_the_end():
+    def pauses(system):
+        system.rates = dict.fromkeys(system.rates, IDLE)
+
+    system = AtWork(OTHER, {None: WITHOUT, OTHER: 120.0}, {20.0: pauses})
+    events = watched(system, 300.0)
+    assert events[-1].kind == "idle"
+    assert (system.kept, system.trial) == (OTHER, None)
 
 
 def test_a_pause_in_a_check_takes_no_rules_off():

@@ -157,9 +157,17 @@ class RuleWatcher:
     _replaced: str = ""
 
     def run(self, until_s: float) -> None:
-        """Go on until the system's time; rules that were verified by then stay."""
-        while self.system.time_s < until_s:
-            self.cycle()
+        """Go on until the system's time; rules that were verified by then stay.
+
+        So do those that were in force before, where it ends or is interrupted before they could be verified.
+        """
+        try:
+            while self.system.time_s < until_s:
+                self.cycle()
+        except KeyboardInterrupt:
+            self._restore()
+            raise
+        self._restore()
 
     def cycle(self) -> None:
         """Look at rules that are kept; where nothing speaks against them, or there are none, at the load.
@@ -186,6 +194,13 @@ class RuleWatcher:
         """Rules in force that are not its own, where it begins, or begins anew."""
         found = self.system.in_force() if self._kept is self._known is None else None
         return None if found is None else FoundRules(rules_id(found), found.bare())
+
+    def _restore(self) -> None:
+        """Put back what was in force before and is not shown to be of no use."""
+        doubted, self._doubted = self._doubted, None
+        if doubted is not None and isinstance(doubted[0], FoundRules):
+            self.system.back()
+            self._put_back(doubted[0].rule_set)
 
     def _give_way(self, why: str) -> None:
         """Others have changed the rules: begin anew with what they have put in force."""
@@ -300,9 +315,9 @@ class RuleWatcher:
 
     def _verify_again(self, choice: Choice | FoundRules, doubt: str) -> None:
         """Do without rules at once; they are kept if they show their gain again, else others are tried."""
+        self._doubted = choice, doubt
         self._take_off()
         self._tell("doubted", choice, reason=doubt)
-        self._doubted = choice, doubt
         self._prove(choice, doubt)
 
     def _prove(self, choice: Choice | FoundRules, doubt: str) -> None:
