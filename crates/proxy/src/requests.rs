@@ -25,8 +25,8 @@ pub struct Requests<'a> {
     has_place: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
-    /// When what is in the buffer was read.
-    asked_us: u64,
+    /// When what is in the buffer was looked at first, after it was read.
+    asked_us: Option<u64>,
     splicing: Splicing,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Requests<'a> {
             incoming: Incoming::new(),
             has_place: false,
             gone_since: None,
-            asked_us: 0,
+            asked_us: None,
             splicing: Splicing::default(),
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Requests<'a> {
             .set_partial(self.incoming.payload_left() > 0);
         let filled = self.incoming.fill(&self.connection.client)?;
         self.connection.set_partial(false);
-        self.asked_us = clock::now_us();
+        self.asked_us = None;
         Ok(filled)
     }
 
@@ -220,13 +220,15 @@ impl<'a> Requests<'a> {
             return (at, Stop::Empty);
         }
         let connection = self.connection;
+        let (pending, state) = (connection.pending(), connection.stream.state());
+        let now_us = clock::now_us();
         let mut shared = Shared {
-            pending: connection.pending(),
-            state: connection.stream.state(),
+            pending,
+            state,
             member: &connection.member,
             record: connection.stream.record(),
-            asked_us: self.asked_us,
-            now_us: clock::now_us(),
+            asked_us: *self.asked_us.get_or_insert(now_us),
+            now_us,
         };
         let (at, stop) = self.scan_requests(at, &mut shared);
         let waits = matches!(stop, Stop::Full { .. });
