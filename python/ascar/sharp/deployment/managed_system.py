@@ -220,7 +220,7 @@ class ManagedSystem:
         Raises:
             MessagingError: a controller does not say so.
         """
-        self._call(self._manager.stop(self._workload, self.controllers))
+        self._call(self._manager.take_off(self.controllers))
         self._kept, self._trial, self._asked = None, None, True
 
     def look_again(self) -> None:

@@ -240,6 +240,16 @@ class Manager:
             raise MessagingError(f"{at}; but not: {_listed(problems)}")
         return SharpDownResult(workload=workload, controllers=names)
 
+    async def take_off(self, names: Sequence[str]) -> None:
+        """Put no rules in force on these controllers.
+
+        Raises:
+            MessagingError: one does not say so; the others have no rules any more.
+        """
+        done, problems = await self._ask_all(names, "stop", Stop(), InForce)
+        if problems:
+            raise MessagingError(f"stopped on {len(done)}; but not: {_listed(problems)}")
+
     async def show(
         self, workload: str | None = None, least: int = 0
     ) -> tuple[tuple[RuleUse, ...], tuple[ControllerProblem, ...]]:
