@@ -156,7 +156,8 @@ def test_a_proxy_that_is_killed_ends_the_watch_and_its_rules_end_in_time(busy: P
     ):
         watcher(library, system, on_event).run(600.0)
     assert "\n" not in raised.value.message
-    assert events[0].kind == "doubted" and events[-1].kind == "verified", events
+    kinds = [one.kind for one in events]
+    assert kinds[0] == "doubted" and set(kinds[kinds.index("verified") + 1 :]) <= {"idle"}, kinds
     shown = busy.ask({"message": "rules.show/1"})
     assert (shown["rules"], shown["on_trial"]) == (rules_id(TURNS), False), busy.log()
     assert 0 < shown["left_s"] < 100
