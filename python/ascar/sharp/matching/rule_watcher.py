@@ -322,9 +322,7 @@ class RuleWatcher:
 
     def _prove(self, choice: Choice | FoundRules, doubt: str) -> None:
         """Doubted rules show their gain again, or others are tried; while clients pause they stay doubted."""
-        is_verified = self._verified(choice, doubt)
-        self._doubted = None
-        if is_verified:
+        if self._verified(choice, doubt):
             self._known = self.system.observe(self.pace.observe_s)
         else:
             self.tried = {choice.rules}
@@ -365,6 +363,7 @@ class RuleWatcher:
                 self.system.keep()
         finally:
             self.system.back()  # nothing where they are kept
+        self._doubted = None
         if keeps:
             recent = ClientShares(self.bounds, PAIRS_MAX)
             checks = Checks(self.objective.direction)
