@@ -7,7 +7,8 @@
 //! the [`opening`] agrees on; a [`negotiation`] is passed through and watched; [`requests`] go to the server as the
 //! [`stream`] admits them, [`replies`] come back and are told to it, each by what has come ([`incoming`]), long payloads
 //! past both by [`splicing`]; [`turns`] are those of a server's streams
-//! where few are active at a time; [`streams`] are all of them, and the [`plane`] on which rules act;
+//! where few are active at a time; [`streams`] are all of them, the [`recorder`] writes down what they do while somebody wants to know, and the [`plane`]
+//! is where rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
 //! [`running`] is the loop;
 //! [`watching`] prints what streams show; [`cli`] starts it.
@@ -30,6 +31,7 @@ pub mod negotiation;
 pub mod opening;
 pub mod pending;
 pub mod plane;
+pub mod recorder;
 pub mod replies;
 pub mod requests;
 pub mod running;

@@ -2,6 +2,8 @@
 
 use ascar_nbd::{Command, Request};
 
+use crate::recorder::Place;
+
 /// Requests of a connection in flight at most, also where no window holds them: what is kept of them is bounded.
 pub const PENDING_MAX: usize = 1024;
 
@@ -18,6 +20,8 @@ pub struct Sent {
     pub is_sequential: bool,
     /// Whether the server has said that it fails: then it has moved nothing.
     pub has_failed: bool,
+    /// Where it is written down, if it is.
+    pub record: Place,
 }
 
 /// How much a request reads or writes.
@@ -121,6 +125,7 @@ mod tests {
             reads: true,
             is_sequential: false,
             has_failed: false,
+            record: Place::default(),
         }
     }
 

@@ -92,6 +92,9 @@ impl<'a> Shared<'a> {
         let is_full = self.pending.is_full();
         if let Some(sent) = self.pending.take(cookie) {
             self.state.on_reply(&sent, self.now_us);
+            let record = connection.stream.record();
+            let moved_bytes = if sent.has_failed { 0 } else { sent.bytes };
+            record.on_answer(sent.record, moved_bytes.into(), self.now_us);
             if is_full {
                 connection.member.call();
             }

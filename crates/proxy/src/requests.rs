@@ -6,11 +6,13 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use ascar_nbd::{Command, Parsed, Request};
+use ascar_plane::RecordedKind;
 
 use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::pending::{Pending, moved_bytes};
+use crate::recorder::{Leaving, StreamRecord};
 use crate::splicing::Splicing;
 use crate::stream::{Admission, Member, State};
 
@@ -23,6 +25,8 @@ pub struct Requests<'a> {
     has_place: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
+    /// When what is in the buffer was looked at first, after it was read.
+    asked_us: Option<u64>,
     splicing: Splicing,
 }
 
@@ -47,6 +51,8 @@ struct Shared<'a> {
     pending: MutexGuard<'a, Pending>,
     state: MutexGuard<'a, State>,
     member: &'a Arc<Member>,
+    record: &'a StreamRecord,
+    asked_us: u64,
     now_us: u64,
 }
 
@@ -71,7 +77,17 @@ impl Shared<'_> {
                 Admission::Full => return Some(self.full()),
             }
         }
-        let sent = self.state.on_send(request, self.now_us);
+        let mut sent = self.state.on_send(request, self.now_us);
+        if let Some(kind) = recorded_kind(request.command) {
+            sent.record = self.record.on_send(&Leaving {
+                connection: self.member.number,
+                kind,
+                offset_bytes: request.offset_bytes,
+                size_bytes: bytes,
+                asked_us: self.asked_us,
+                now_us: self.now_us,
+            });
+        }
         if self.pending.add(request.cookie, sent) {
             return None;
         }
@@ -89,6 +105,16 @@ impl Shared<'_> {
     }
 }
 
+/// What is written down of a command; None for those that move nothing and say little of the load.
+fn recorded_kind(command: Command) -> Option<RecordedKind> {
+    match command {
+        Command::Read => Some(RecordedKind::Read),
+        Command::Write => Some(RecordedKind::Write),
+        Command::Flush => Some(RecordedKind::Sync),
+        _ => None,
+    }
+}
+
 impl<'a> Requests<'a> {
     /// The direction of a connection.
     #[must_use]
@@ -98,6 +124,7 @@ impl<'a> Requests<'a> {
             incoming: Incoming::new(),
             has_place: false,
             gone_since: None,
+            asked_us: None,
             splicing: Splicing::default(),
         }
     }
@@ -138,6 +165,7 @@ impl<'a> Requests<'a> {
             .set_partial(self.incoming.payload_left() > 0);
         let filled = self.incoming.fill(&self.connection.client)?;
         self.connection.set_partial(false);
+        self.asked_us = None;
         Ok(filled)
     }
 
@@ -192,11 +220,15 @@ impl<'a> Requests<'a> {
             return (at, Stop::Empty);
         }
         let connection = self.connection;
+        let (pending, state) = (connection.pending(), connection.stream.state());
+        let now_us = clock::now_us();
         let mut shared = Shared {
-            pending: connection.pending(),
-            state: connection.stream.state(),
+            pending,
+            state,
             member: &connection.member,
-            now_us: clock::now_us(),
+            record: connection.stream.record(),
+            asked_us: *self.asked_us.get_or_insert(now_us),
+            now_us,
         };
         let (at, stop) = self.scan_requests(at, &mut shared);
         let waits = matches!(stop, Stop::Full { .. });

@@ -1,6 +1,7 @@
 //! A stream: all connections of one client to one server, under one controller.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
 use crate::pending::{Sent, moved_bytes};
+use crate::recorder::{Place, StreamRecord};
 use crate::turns::StreamTurn;
 
 /// A wait is looked over after this long: a client that is gone while its requests wait is noticed then.
@@ -30,6 +32,7 @@ pub struct Stream {
     client: String,
     server: String,
     turn: Arc<StreamTurn>,
+    record: StreamRecord,
     state: Mutex<State>,
 }
 
@@ -54,10 +57,22 @@ pub struct State {
 }
 
 /// A connection, as its stream knows it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Member {
+    /// No other connection has it.
+    pub number: u64,
     /// Something came that it may wait for.
     moved: Condvar,
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
+            moved: Condvar::new(),
+        }
+    }
 }
 
 impl Member {
@@ -150,6 +165,7 @@ impl State {
             reads: request.command == Command::Read,
             is_sequential,
             has_failed: false,
+            record: Place::default(),
         }
     }
 
@@ -220,8 +236,22 @@ impl Stream {
             client,
             server,
             turn,
+            record: StreamRecord::default(),
             state: Mutex::new(state),
         }
+    }
+
+    /// The same, whose requests are written down there.
+    #[must_use]
+    pub fn written_down(self, record: StreamRecord) -> Self {
+        Self { record, ..self }
+    }
+
+    /// Where its requests are written down.
+    #[must_use]
+    #[inline]
+    pub fn record(&self) -> &StreamRecord {
+        &self.record
     }
 
     /// Its turn among the streams to its server.
@@ -421,6 +451,7 @@ mod tests {
             reads: true,
             is_sequential: false,
             has_failed: false,
+            record: Place::default(),
         }
     }
 
