@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::address::Address;
 use crate::fault::Fault;
+use crate::protocol::Protocol;
 use crate::streams::OwnHold;
 use crate::terms::Terms;
 use crate::turns::TurnLength;
@@ -78,6 +79,9 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
+    /// What clients and server speak.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Where clients connect to.
     pub listen: String,
     /// The server.
@@ -123,6 +127,8 @@ impl RouteServerTls {
 /// A route whose addresses have been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
+    /// What clients and server speak.
+    pub protocol: Protocol,
     /// Where clients connect to.
     pub listen: Address,
     /// The server.
@@ -300,6 +306,7 @@ impl Config {
                 Address::parse(text).map_err(|what| Fault(format!("route.{key} = {what}")))
             };
             let way = Way {
+                protocol: route.protocol,
                 listen: address("listen", &route.listen)?,
                 server: address("server", &route.server)?,
                 mode: route.mode,
@@ -460,6 +467,7 @@ mod tests {
             ("unix:disk0.sock", "disk0.sock", "route.listen"),
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),
             ("tcp:127.0.0.1:10810", "unix:disk0.sock", "two routes"),
+            ("mode = 0o660", "protocol = 'smb'", "unknown variant `smb`"),
             ("0o660", "0o7777", "route.mode = 0o7777"),
             ("unix:/run/nbd.sock", "unix:disk0.sock", "a route listens"),
             (
