@@ -319,6 +319,14 @@ impl Config {
                     route.listen
                 )));
             }
+            let speaks_other =
+                |other: &&Way| other.server == way.server && other.protocol != way.protocol;
+            if let Some(other) = ways.iter().find(speaks_other) {
+                return Err(Fault(format!(
+                    "route.protocol = \"{}\": another route to {} has \"{}\"; a server speaks one",
+                    way.protocol, way.server, other.protocol
+                )));
+            }
             ways.push(way);
         }
         self.check_ends(&ways)?;
@@ -468,6 +476,11 @@ mod tests {
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),
             ("tcp:127.0.0.1:10810", "unix:disk0.sock", "two routes"),
             ("mode = 0o660", "protocol = 'smb'", "unknown variant `smb`"),
+            (
+                "unix:/run/nbd.sock'",
+                "tcp:storage1:10809'\nprotocol = 'resp'",
+                "route.protocol = \"resp\": another route to tcp:storage1:10809 has \"nbd\"",
+            ),
             ("0o660", "0o7777", "route.mode = 0o7777"),
             ("unix:/run/nbd.sock", "unix:disk0.sock", "a route listens"),
             (

@@ -14,6 +14,7 @@ use crate::nbd::Blocks;
 use crate::protocol::{Dialogue, Protocol};
 use crate::replies::Replies;
 use crate::requests::Requests;
+use crate::resp::Values;
 use crate::side::Side;
 use crate::socket::Socket;
 use crate::stream::{LOOK, Member, Stream};
@@ -26,6 +27,9 @@ pub const STACK_BYTES: usize = 128 << 10;
 
 /// How long a server may take to answer a client that has ended its sending, or is gone.
 pub const LINGER: Duration = Duration::from_secs(30);
+
+/// How long a client may take to take in answers that can be kept for it.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How often a silent server is looked at within its limit.
 const LOOKS: u32 = 10;
@@ -105,6 +109,8 @@ pub struct Connection<D> {
     taken: AtomicU64,
     /// Whether more of a request's data is waited for: the server cannot answer that one.
     is_partial: AtomicBool,
+    /// Whether the client takes in no answers, although no more can be kept for it.
+    is_choked: AtomicBool,
     is_closed: AtomicBool,
 }
 
@@ -170,6 +176,25 @@ impl<D: Dialogue> Connection<D> {
     pub fn data(&self) -> (u64, bool) {
         let is_partial = self.is_partial.load(Ordering::Relaxed);
         (self.taken.load(Ordering::Relaxed), is_partial)
+    }
+
+    /// Waits for the client to take in more, [`LOOK`] at most.
+    ///
+    /// # Errors
+    /// When the connection is over, or the client cannot be waited for.
+    pub fn wait_for_client(&self) -> Result<(), End> {
+        let is_ready = self.client.socket().takes_more_within(LOOK)?;
+        self.is_choked.store(!is_ready, Ordering::Relaxed);
+        if self.is_closed() {
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// Whether the client takes in no answers, although no more can be kept for it.
+    #[must_use]
+    pub fn is_choked(&self) -> bool {
+        self.is_choked.load(Ordering::Relaxed)
     }
 
     /// Whether it is over.
@@ -244,6 +269,7 @@ pub fn serve(client: Socket, terms: &Terms, streams: &Streams) {
     };
     let (end, ended) = match terms.protocol {
         Protocol::Nbd => carry::<Blocks>(client, &who, terms, streams),
+        Protocol::Resp => carry::<Values>(client, &who, terms, streams),
     };
     let Err(end) = end else { return };
     let server = terms.server.to_string();
@@ -291,7 +317,8 @@ fn carried<D: Dialogue>(
         server,
         dialogue,
     } = opened;
-    client.limit_writes(None)?;
+    // Where its answers are kept for it, a client is not waited for.
+    client.limit_writes((D::KEPT_BYTES_MAX > 0).then_some(PATIENCE))?;
     server.limit_writes(Some(LOOK))?;
     if let Some(limit) = terms.answer_limit {
         server.socket().limit_reads((limit / LOOKS).min(LOOK))?;
@@ -307,6 +334,7 @@ fn carried<D: Dialogue>(
         pieces: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         is_partial: AtomicBool::new(false),
+        is_choked: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
     };
     let ended = connection.run();

@@ -7,7 +7,7 @@
 //! is agreed on by words of the protocol's own or in the [`opening`]; [`requests`] go to the server as the
 //! [`stream`] admits them, [`replies`] come back and are told to it, each by what has come ([`incoming`]), long payloads
 //! past both by [`splicing`]. Where a request begins and what a reply answers is for the [`protocol`] to tell, which is
-//! [`nbd`]; [`turns`] are those of a server's streams
+//! [`nbd`] or [`resp`]; [`turns`] are those of a server's streams
 //! where few are active at a time; [`streams`] are all of them, and the [`plane`] on which rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
 //! [`running`] is the loop;
@@ -33,6 +33,7 @@ pub mod plane;
 pub mod protocol;
 pub mod replies;
 pub mod requests;
+pub mod resp;
 pub mod running;
 pub mod side;
 pub mod socket;
@@ -42,6 +43,7 @@ pub mod streams;
 pub mod terms;
 pub mod tls;
 pub mod turns;
+pub mod untaken;
 pub mod watching;
 
 use ascar_log::Log;

@@ -21,12 +21,15 @@ pub enum Protocol {
     /// Network block devices.
     #[default]
     Nbd,
+    /// Redis, and what speaks as it does.
+    Resp,
 }
 
 impl fmt::Display for Protocol {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Nbd => "nbd",
+            Self::Resp => "resp",
         })
     }
 }
@@ -57,11 +60,11 @@ pub struct Sent {
     pub is_held: bool,
 }
 
-/// A request that has been answered.
+/// What the server has said, and the request that is answered by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The request.
-    pub sent: Sent,
+    /// The request; None where the server says something by itself.
+    pub sent: Option<Sent>,
     /// What the client got; 0 where the server has refused it.
     pub read_bytes: u64,
     /// What the server got; 0 where it has refused it.
@@ -108,6 +111,10 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
     /// What is known of a piece of a client's when it leaves.
     type Request: Copy;
 
+    /// How much of what the server says is kept for a client that does not read it, so that those requests are answered
+    /// for which it waits with reading: clients send many before they read what came of the first. 0: it reads meanwhile.
+    const KEPT_BYTES_MAX: usize = 0;
+
     /// Connects a client to its server, up to where requests may follow. A client that has to show who it is does so
     /// before the server hears of it. `say` is told what is worth a line in the log.
     ///
@@ -133,7 +140,7 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
     /// When it is what the protocol does not have, or answers nothing.
     fn next_reply(&mut self, bytes: &[u8]) -> Result<Next<Piece>, End>;
 
-    /// The request that is answered once all of the last piece has passed; asked once then.
+    /// What was said once all of the last piece has passed, if that was its end; asked once then.
     fn take_answer(&mut self) -> Option<Answer>;
 
     /// Requests that wait for their answers.

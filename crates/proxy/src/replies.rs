@@ -7,11 +7,13 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::connection::{Connection, End};
+use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::protocol::{Dialogue, IN_FLIGHT_MAX, Next};
-use crate::splicing::Splicing;
-use crate::stream::State;
+use crate::socket::{Either, wait_for_either};
+use crate::splicing::{Passed, Splicing, Waits};
+use crate::stream::{LOOK, State};
+use crate::untaken::Untaken;
 
 /// The other direction of a connection.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct Replies<'a, D> {
     silence: Silence<'a, D>,
     /// Whether the last reply has a body that has not passed yet.
     has_body: bool,
+    untaken: Untaken,
     splicing: Splicing,
 }
 
@@ -110,6 +113,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
                 taken: Cell::default(),
             },
             has_body: false,
+            untaken: Untaken::default(),
             splicing: Splicing::default(),
         }
     }
@@ -122,14 +126,55 @@ impl<'a, D: Dialogue> Replies<'a, D> {
         while self.fill()? {
             let (until, looked) = self.looked();
             // What was right before a mistake is the client's.
-            let whole = self.incoming.until(until);
-            let count = whole.len();
-            self.connection.client.write_all(whole)?;
-            self.incoming.pass(count);
-            self.connection.on_piece();
+            self.hand(until)?;
             looked?;
-            if self.incoming.awaits_long_payload() {
+            if self.incoming.awaits_long_payload() && self.untaken.count() == 0 {
                 self.splice()?;
+            }
+        }
+        self.end()
+    }
+
+    /// Hands over what may pass; where its client takes no more, as much as may be is kept for it.
+    fn hand(&mut self, until: usize) -> Result<(), End> {
+        let connection = self.connection;
+        let whole = self.incoming.until(until);
+        let count = whole.len();
+        if D::KEPT_BYTES_MAX == 0 {
+            connection.client.write_all(whole)?;
+        } else {
+            self.untaken.hand(whole, &connection.client)?;
+        }
+        self.incoming.pass(count);
+        connection.on_piece();
+        while self.untaken.count() > D::KEPT_BYTES_MAX {
+            connection.wait_for_client()?;
+            self.untaken.hand_over(&connection.client)?;
+        }
+        Ok(())
+    }
+
+    /// The server has ended: the client gets what was kept for it.
+    fn end(&mut self) -> Result<(), End> {
+        let (mut since, mut before) = (Instant::now(), self.untaken.count());
+        while before > 0 && since.elapsed() < LINGER {
+            self.connection.wait_for_client()?;
+            self.untaken.hand_over(&self.connection.client)?;
+            if self.untaken.count() < before {
+                (since, before) = (Instant::now(), self.untaken.count());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what was kept, until the server says more.
+    fn wait_for_more(&mut self) -> Result<(), End> {
+        let (server, client) = (&self.connection.server, &self.connection.client);
+        while self.untaken.count() > 0 && !server.has_more() {
+            match wait_for_either(Some(server.socket()), client.socket(), LOOK)? {
+                Some(Either::TakesMore) => self.untaken.hand_over(client)?,
+                Some(Either::SaysMore) => return Ok(()),
+                None => self.silence.look()?,
             }
         }
         Ok(())
@@ -149,18 +194,28 @@ impl<'a, D: Dialogue> Replies<'a, D> {
                 shared.state.call_next();
             }
         };
+        let on_wait = |waits| match waits {
+            Waits::ForMore => silence.look().map(|()| true),
+            Waits::ForRoom => Ok(D::KEPT_BYTES_MAX == 0),
+        };
         let left = self.incoming.payload_left();
-        if self
+        let passed = self
             .splicing
-            .pass((server, client), left, on_piece, |_| (), || silence.look())?
-        {
-            self.incoming.on_spliced();
+            .pass((server, client), left, on_piece, |_| (), on_wait)?;
+        match passed {
+            Passed::Nothing => {}
+            Passed::All => self.incoming.on_spliced(),
+            Passed::Some { left, untaken } => {
+                self.incoming.expect_payload(left);
+                self.untaken.hand(&untaken, client)?;
+            }
         }
         Ok(())
     }
 
     /// Reads what has come; false at the end.
     fn fill(&mut self) -> Result<bool, End> {
+        self.wait_for_more()?;
         loop {
             match self.incoming.fill(&self.connection.server) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.silence.look()?,

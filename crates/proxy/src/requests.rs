@@ -9,8 +9,11 @@ use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part};
-use crate::splicing::Splicing;
+use crate::splicing::{Passed, Splicing};
 use crate::stream::{Admission, Member, State};
+
+/// Why a connection passes unheld whose client only sends.
+const CHOKED: &str = "the client reads no answers while it sends, and no more can be kept for it";
 
 /// One direction of a connection.
 #[derive(Debug)]
@@ -139,6 +142,10 @@ impl<'a, D: Dialogue> Requests<'a, D> {
                         break;
                     }
                     Stop::Empty => break,
+                    // What it waits for cannot come before it has sent this.
+                    Stop::Full { .. } | Stop::TooMany { .. } if self.connection.is_choked() => {
+                        self.connection.pass_unheld(CHOKED);
+                    }
                     Stop::Full { moves } => self.wait_for_room(moves)?,
                     Stop::TooMany { moves } => self.wait_for_answers(moves)?,
                     Stop::Inactive => self.wait_for_turn()?,
@@ -209,15 +216,15 @@ impl<'a, D: Dialogue> Requests<'a, D> {
                 connection.on_taken();
                 connection.set_partial(left > 0);
             },
-            || {
+            |_| {
                 // The server is waited for, and not the client.
                 connection.set_partial(false);
-                self.look(false)
+                self.look(false).map(|()| true)
             },
         );
         connection.set_partial(false);
         self.splicing = splicing;
-        if passed? {
+        if passed? == Passed::All {
             self.incoming.on_spliced();
         }
         Ok(())

@@ -170,21 +170,22 @@ impl State {
     /// A request was answered.
     #[inline]
     pub fn on_reply(&mut self, answer: &Answer, now_us: u64) {
-        let sent = &answer.sent;
+        self.read_bytes += answer.read_bytes;
+        self.written_bytes += answer.written_bytes;
+        let Some(sent) = &answer.sent else { return };
+        self.replies += 1;
         if sent.is_held {
+            let read_bytes = u32::try_from(answer.read_bytes).unwrap_or(u32::MAX);
             self.hold.controller.on_reply(&Reply {
                 sent_us: sent.at_us,
                 now_us,
-                bytes: sent.bytes,
+                bytes: sent.bytes.max(read_bytes),
                 in_flight: self.in_flight,
                 write: answer.writes,
                 sequential: sent.is_sequential,
             });
             self.release(1, sent.bytes.into());
         }
-        self.replies += 1;
-        self.read_bytes += answer.read_bytes;
-        self.written_bytes += answer.written_bytes;
     }
 
     /// A request that had its place never leaves, or nobody will answer it.
@@ -449,7 +450,7 @@ mod tests {
             is_held: true,
         };
         Answer {
-            sent,
+            sent: Some(sent),
             read_bytes: 4096,
             written_bytes: 0,
             writes: false,

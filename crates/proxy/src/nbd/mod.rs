@@ -113,7 +113,7 @@ impl Dialogue for Blocks {
         let Waiting { sent, reads, .. } = waiting;
         let moved = if waiting.has_failed { 0 } else { sent.bytes }.into();
         Some(Answer {
-            sent,
+            sent: Some(sent),
             read_bytes: if reads { moved } else { 0 },
             written_bytes: if reads { 0 } else { moved },
             writes: sent.bytes > 0 && !reads,
