@@ -83,7 +83,11 @@ class RespClient:
         else:
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.settimeout(20.0)
-            self.socket.connect(str(place))
+            try:
+                self.socket.connect(str(place))
+            except OSError:
+                self.socket.close()
+                raise
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.stream = self.socket.makefile("rb")
