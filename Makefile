@@ -34,6 +34,9 @@ setup: ## Install what `ascar` needs (SYSTEM=no: leave the system alone)
 online: ## Build what tuning a running system needs as well: ascard agent, ascard interface
 	@SYSTEM=$(SYSTEM) scripts/setup online
 
+testbed: ## Install what the nodes of a testbed need that are kernels, and what is built for them (SYSTEM=no: only say what is missing)
+	@SYSTEM=$(SYSTEM) scripts/setup testbed
+
 setup-dev:
 	@SYSTEM=$(SYSTEM) scripts/setup dev
 
@@ -121,5 +124,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
+.PHONY: help setup online testbed setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
     install-keeper clean

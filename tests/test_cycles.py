@@ -74,8 +74,8 @@ def test_time_for_half_as_many_pairs_again_as_are_needed_at_least_is_kept():
 
 
 @pytest.mark.parametrize("left_s", [1200.0, 0.0, -10.0])
-def test_where_no_whole_cycle_fits_many_short_pairs_decide(left_s: float):
-    """A run of a tenth of a cycle sees no more of it than a short one, and only few of them fit."""
+def test_where_no_whole_cycle_fits_runs_are_as_long_as_the_study_says(left_s: float):
+    """A run of a tenth of a cycle sees no more of it than a short one."""
     sides = [side(30), side(600)]
     found = span_of(study(), Cyclic(), sides, left_s=left_s)
     assert found.load_s == 0
@@ -83,6 +83,17 @@ def test_where_no_whole_cycle_fits_many_short_pairs_decide(left_s: float):
     assert "the budget is too small for 3, loads of 30 min" in found.note
     load = PairLoad.of(found, sides, left_s, study=study(), usual_s=20.0)
     assert load.load_s == (20 if left_s > 0 else 3)
+
+
+def test_what_is_charged_whole_at_the_end_makes_no_load_shorter_while_a_few_pairs_fit():
+    """A fixed second of work is a fifth of a load of 4 s, and a twentieth of one of 19 s."""
+    left_s = 2 * 5 * (1 + 20 / 0.8)  # five pairs with loads of 20 s, of whose time a fifth is what they leave
+    deferring, finishing = [side(600)], [side(600, deferred_s=0.0)]
+    long, short = (
+        PairLoad.of(Span(), sides, left_s, study=study(), usual_s=20.0) for sides in (deferring, finishing)
+    )
+    assert long.load_s == pytest.approx(20)
+    assert short.load_s == pytest.approx(left_s / (2 * PAIRS_ROOM) - 1)
 
 
 def test_loads_of_the_study_that_are_long_enough_stay():

@@ -16,6 +16,8 @@ import pytest
 
 from ascar.errors import EnvironmentLacks
 from ascar.extras import EXTRAS, importing_extra, lacking
+from ascar.history import BegunRun, History, RunKind
+from ascar.space import Space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +90,7 @@ def test_a_study_is_tuned_without_any_extra(tmp_path: Path, monkeypatch: pytest.
     for words in (
         ("report", "sqlite", "--out", "report"),
         ("explore", "sqlite", "--no-open"),
-        ("history", "export", "sqlite", "--out", "runs.json"),
+        ("history", "export", "sqlite", "--out", "runs.csv"),
     ):
         lacks_explore(words, tmp_path)
 
@@ -145,6 +147,21 @@ def test_a_recorded_table_needs_an_extra_and_its_key_is_named(tmp_path: Path) ->
     lacks = without_extras("tune", "study.toml", cwd=tmp_path)
     assert lacks.returncode == 2
     assert "target.kind = 'table': polars cannot be imported" in lacks.stderr
+
+
+def test_a_plain_install_exports_and_imports_runs_as_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = BegunRun(RunKind.SESSION, "mail", "d" * 64, "maximize speed", 7, "text", Space())
+    with History(tmp_path / "here") as history, history.recording(begun, {}):
+        pass
+    monkeypatch.setenv("ASCAR_HISTORY", str(tmp_path / "here"))
+    assert without_extras("history", "export", "--all", "--out", "runs.json", cwd=tmp_path).returncode == 0
+    lacks_explore(("history", "export", "--all", "--out", "runs.csv"), tmp_path)
+    monkeypatch.setenv("ASCAR_HISTORY", str(tmp_path / "there"))
+    assert without_extras("history", "import", "runs.json", cwd=tmp_path).returncode == 0
+    with History(tmp_path / "there") as history:
+        assert [one.name for one in history.runs()] == ["mail"]
 
 
 def test_whatever_fails_in_the_packages_of_an_extra_names_the_extra() -> None:

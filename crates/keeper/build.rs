@@ -44,6 +44,8 @@ struct Entry {
     log: Option<bool>,
     #[allow(dead_code)]
     step: Option<i64>,
+    #[allow(dead_code)]
+    new_mounts: Option<bool>,
 }
 
 impl Entry {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from ascar.abandonment import BestTrial
-from ascar.cycles import PairLoad, span_of
+from ascar.cycles import PairLoad, leaves_work
 from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
@@ -304,12 +304,10 @@ class Campaign:
         """The share of the time that the search has at least.
 
         It is smaller where the pairs of the last comparison cannot be short, because loads end themselves or
-        will span cycles of the work that they leave.
+        leave work undone.
         """
-        first, study = self.of(Purpose.DEFAULT)[:1], self.prepared.study
-        compared_s = (1 - SEARCH_SHARE_MIN) * (study.budget_s - sum(trial.total_s for trial in first))
-        spans_cycles = span_of(study, self.prepared.target, first, compared_s).load_s > 0
-        return SEARCH_SHARE_MIN if self.loads_end_themselves or spans_cycles else SEARCH_SHARE
+        is_long = self.loads_end_themselves or leaves_work(self.prepared.study, self.of(Purpose.DEFAULT)[:1])
+        return SEARCH_SHARE_MIN if is_long else SEARCH_SHARE
 
     @property
     def search_load_s(self) -> float:

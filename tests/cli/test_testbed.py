@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from ascar.testbed import control
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_parts import KernelParts, NfsServer
 from ascar.testbed.namespace import lacks
@@ -282,6 +283,20 @@ def test_one_that_goes_up_can_be_ended(
         _, said = up.communicate()
     assert (up.returncode, said) == (1, "error: testbed 'bed': somebody ended it before it was up\n")
     assert list(runtime.glob("testbeds/*")) == [] and belonging_to(runtime) == []
+
+
+def test_one_whose_process_is_stopped_is_told_and_can_be_ended(
+    ascar: Callable[..., Any], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = ascar("testbed", "up", file, "--json").document["pid"]
+    monkeypatch.setattr(control, "_STATUS_S", 0.5)
+    os.kill(pid, signal.SIGSTOP)
+    said = ascar("testbed", "status")
+    assert (said.status, said.error) == (
+        1,
+        f"testbed 'bed': process {pid} does not answer within 0.5 s; `ascar testbed down bed` ends it",
+    )
+    assert ascar("testbed", "down").status == 0
 
 
 def test_what_the_file_system_refuses_is_told(ascar: Callable[..., Any], file: Path, runtime: Path) -> None:

@@ -91,6 +91,14 @@ def test_what_it_came_to_is_read_back(history, kind, conclusion):
     assert (listed.kind, listed.name, listed.state) == (kind, "mail.server_1", RunState.COMPLETE)
 
 
+def test_learned_rules_that_broke_a_bound_are_listed_by_that(history):
+    broken = msgspec.structs.replace(LEARNED, improved=False, broken="group_share_min = 0.7: must be >= 0.9")
+    with history.recording(begun(RunKind.LEARNING), {}) as run:
+        run.conclude(broken)
+    (listed,) = history.runs()
+    assert (listed.verdict.kind, listed.verdict.note) == ("not-verified", broken.broken)
+
+
 def test_a_study_and_a_session_of_one_name_are_told_apart(history, study, space):
     with history.begin(study, space, {}) as first, history.recording(begun(), {}) as second:
         second.conclude(OUTCOME)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from ascar.errors import Exhausted, SpaceError
 from ascar.optimizers import Evaluation, open_optimizer
-from ascar.optimizers.genes import Genes
+from ascar.optimizers.genes import Genes, listed
 from ascar.optimizers.grouped import GroupedSearch
 from ascar.optimizers.recommendation import recommend
 from ascar.optimizers.remaining import RemainingGains
 from ascar.results.trial import TrialState
-from ascar.space import ChangeCost, Choices, Space, boolean, integer, ordinal
+from ascar.space import ChangeCost, Choices, Range, Space, boolean, integer, ordinal
 
 COST = ChangeCost.DYN_APP
 KINDS = ("random", "annealing", "genetic", "gp", "trees", "dqn", "auto")
@@ -125,3 +125,45 @@ def test_auto_finds_the_corner_of_a_sum():
     optimizer = open_optimizer({"kind": "auto"}, space, 2)
     asked = told(optimizer, 40, lambda one: -float(one["data"] * one["log"] ** 2))
     assert max(one["data"] * one["log"] ** 2 for one in asked) == best
+
+
+@pytest.mark.parametrize("kind", ["auto", "gp", "trees"])
+def test_a_search_takes_the_same_way_through_a_range_and_a_list_of_the_same_values(kind):
+    names, limit = ("data", "index", "log"), ("data + index + log <= 12",)
+    lists = Space(tuple(ordinal(name, tuple(range(1, 9)), default=1, cost=COST) for name in names), limit)
+    others = tuple(ordinal(name, tuple(range(4)), default=0, cost=COST) for name in ("depth", "batch"))
+    ways = [
+        told(
+            open_optimizer({"kind": kind}, Space((*space.parameters, *others), limit), 4),
+            16,
+            lambda one: float(one["depth"] - one["data"] * one["log"] ** 2) + 0.1 * one["batch"],
+        )
+        for space in (memory(), lists)
+    ]
+    assert ways[0] == ways[1]
+
+
+@pytest.mark.parametrize(
+    ("domain", "values"),
+    [
+        (Range(1, 4, integer=True), (1, 2, 3, 4)),
+        (Range(0, 63, integer=True), tuple(range(64))),
+        (Range(0, 1, step=0.25), (0.0, 0.25, 0.5, 0.75, 1.0)),
+    ],
+)
+def test_a_short_linear_range_is_searched_as_a_list(domain, values):
+    assert listed(domain) == Choices(values, ordered=True)
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        Range(0, 64, integer=True),  # one value too many
+        Range(1, 8, integer=True, log=True),
+        Range(1, 8, integer=True, special=(0,)),
+        Range(0.0, 1.0),
+        Choices((1, 2, 3)),
+    ],
+)
+def test_other_values_are_searched_as_they_are(domain):
+    assert listed(domain) is domain

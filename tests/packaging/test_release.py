@@ -106,7 +106,7 @@ def test_wrong_words_are_refused(checkout: Path, words: list[str]) -> None:
 def test_everything_that_is_wrong_is_named_at_once(checkout: Path) -> None:
     (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n## 0.0.9\n\n- Old.\n")
     run("git", "tag", "v9.9.9", at=checkout)
-    said = released(checkout, "9.9.9", "--rehearse", SIGN="/no/such/key")
+    said = released(checkout, "9.9.9", "--rehearse", SIGN="/no/such/key", TARGETS="of-none")
     assert said.returncode == 1
     for part in (
         "packaging/release.pub is missing, by which users verify: minisign -R",
@@ -118,6 +118,7 @@ def test_everything_that_is_wrong_is_named_at_once(checkout: Path) -> None:
         "the tag v9.9.9 is there",
         "nothing stands under Unreleased",
         "SIGN = /no/such/key",
+        "TARGETS: Rust has no library for of-none; get it with: rustup target add of-none",
     ):
         assert part in said.stderr
     assert not (checkout / "build").exists()
@@ -139,7 +140,10 @@ def test_builds_that_differ_are_no_release(building: Path) -> None:
     said = released(building, "0.1.0", "--rehearse")
     assert said.returncode == 1
     assert "the two builds differ:\nascar.deb\n" in said.stderr
-    assert not (building / "build").exists()
+    [kept] = (building / "build/release").iterdir()
+    assert kept.name == "0.1.0.differs" and f"both are kept in {kept}" in said.stderr
+    first, second = ((kept / name / "ascar.deb").read_text() for name in ("first", "the-second"))
+    assert first != second
 
 
 def test_a_release_is_verified_as_users_do(building: Path, tmp_path: Path) -> None:
@@ -147,11 +151,13 @@ def test_a_release_is_verified_as_users_do(building: Path, tmp_path: Path) -> No
     (building / "packaging").mkdir()
     shutil.copy(key.public, building / "packaging/release.pub")
     commit(building)
-    said = released(building, "0.1.0", "--rehearse", SIGN=str(key.secret), TARGETS="of-another")
+    about = run("sh", "-c", "PATH=$PATH:$HOME/.cargo/bin; rustc -vV", at=tmp_path)
+    host = about.partition("host: ")[2].split()[0]
+    said = released(building, "0.1.0", "--rehearse", SIGN=str(key.secret), TARGETS=host)
     assert said.returncode == 0, said.stderr
     assert "signed: " in said.stderr
     out = building / "build/release/0.1.0"
-    assert (out / "ascar.whl").read_text() == "of-another\n"
+    assert (out / "ascar.whl").read_text() == f"{host}\n"
     verify = ("minisign", "-V", "-p", key.public, "-m", "SHA256SUMS")
     told = run(*verify, at=out)
     assert "Trusted comment: ascar 0.1.0" in told

@@ -14,7 +14,7 @@ from ascar.catalogues import DEVICE_MARK, linux
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.space import Range, identifier
 from ascar.systems.kernel_files import KernelFiles
-from ascar.systems.kernel_parameters import Devices, file_of, parameter_here
+from ascar.systems.kernel_parameters import Devices, all_here, file_of, parameter_here
 from ascar.systems.linux import Linux
 from ascar.testing import TargetContract
 from volumes import volume_that_reads_ahead
@@ -144,6 +144,24 @@ def test_a_sync_that_does_not_end_in_time_fails_by_name(
     slow.write_text("#!/bin/sh\necho 'sync: no space' >&2; exit 1\n")
     with pytest.raises(StageFailed, match=r"sync: exit status 1"):
         target.drain(30)
+
+
+class FilesOfNfs(KernelFiles):
+    """A machine that has the NFS client's settings and no others."""
+
+    def text(self, path: Path) -> str:
+        if "sunrpc" in path.parts or "nfs" in path.parts:
+            return "64\n"
+        raise EnvironmentLacks(f"{path}: none")
+
+    def can_be_written(self, path: Path) -> bool:
+        return True
+
+
+def test_what_acts_on_new_mounts_alone_is_searched_where_a_study_names_it() -> None:
+    files, nothing = FilesOfNfs(), Devices()
+    assert parameter_here("nfs.max_session_slots", nothing, files).default == 64
+    assert all_here(nothing, files, wide=True) == ()
 
 
 def test_an_expert_searches_what_this_machine_has_and_no_more() -> None:

@@ -431,6 +431,9 @@ def test_one_server_and_five_clients(tmp_path: Path, record_property: Figures) -
             sh(client, f"echo {number} > /mnt/data/{number} && sync /mnt/data/{number}")
         assert sh(server, "cat /srv/data/[0-4]").split() == list("01234")
         memory_mb = [node.memory_bytes() / 1e6 for node in nodes]
+        before_s = clients[0].processor_s()
+        sh(clients[0], "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done")
+        assert before_s + 0.02 < clients[0].processor_s() < before_s + 60
         threads = "cat /proc/fs/nfsd/threads; ps -e | grep -c ' nfsd$' || true"
         assert sh(server, threads).split() == ["8", "8"]
         server.set_nfs_threads(2)

@@ -44,6 +44,7 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         search: the range that is searched then; None: all that is allowed.
         log: whether the scale of that range is logarithmic.
         step: the distance of the values that are searched, where the kernel rounds down to it.
+        new_mounts: whether it acts on what is mounted afterwards alone.
     """
 
     name: str
@@ -63,6 +64,7 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     search: tuple[int, int] | None = None
     log: bool = False
     step: int = 1
+    new_mounts: bool = False
 
     @property
     def cost(self) -> ChangeCost:

@@ -144,6 +144,8 @@ def verdict_of(kind: str, text: str | None, where: str) -> Verdict | None:
 def _of_learning(found: SharpLearnResult) -> Verdict:
     if found.pairs == 0:
         return Verdict("not-verified")
+    if found.broken:  # they were better, and were not kept
+        return Verdict("not-verified", note=found.broken)
     is_worse = found.difference_high is not None and found.difference_high < 0
     kind: VerdictKind = "improved" if found.improved else "default-is-fine" if is_worse else "undecided"
     return Verdict(kind, gain_relative=found.gain_relative, difference=found.difference)

@@ -11,18 +11,14 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-import polars as pl
-from polars.exceptions import PolarsError
-
 from ascar.datasets import located
 from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.history.record import FORMAT, FORMAT_VERSION, trial_record
-from ascar.history.table import RECORD_COLUMN, RUN_COLUMN, trials_table
-from ascar.tables import TableLimits, TableSource, json_bytes
+from ascar.tables import TableLimits, json_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ascar.results.trial import Trial
@@ -59,12 +55,12 @@ def write_runs(path: Path, runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]
     try:
         if suffix == ".json":
             whole.write_text(codec.dump(_document(runs, readings=readings)), "ascii")
-        elif suffix == ".parquet":
-            _table(runs, readings=readings).write_parquet(whole, compression="zstd")
         else:
-            _table(runs, readings=readings).write_csv(whole)
+            from ascar.history.runs_table import write_runs_table  # JSON does without Polars
+
+            write_runs_table(whole, suffix, runs, readings=readings)
         whole.replace(path)
-    except (OSError, PolarsError) as error:
+    except OSError as error:
         with suppress(OSError):
             whole.unlink()
         raise HistoryError(f"file {str(path)!r}: cannot be written: {error}; name another file") from error
@@ -78,10 +74,11 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     """
     path = located(path)
     suffix, where = suffix_of(path), f"file {str(path)!r}"
-    columns = (RUN_COLUMN, RECORD_COLUMN)
     try:
         if suffix != ".json":
-            return _runs_of(TableSource(path, where, _LIMITS).read(columns=columns, typed=False), where)
+            from ascar.history.runs_table import rows_of_runs  # JSON does without Polars
+
+            return _runs_of(rows_of_runs(path, where, _LIMITS), where)
         if path.stat().st_size > _LIMITS.file_bytes_max:
             raise InputError(
                 f"{where}: is larger than {_LIMITS.file_bytes_max} bytes; export fewer runs, or no readings"
@@ -94,7 +91,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         return [_mapping(run, where) for run in cast("list[Any]", runs)]
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError, PolarsError) as error:
+    except (ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
         raise InputError(
             f"{where}: is not an export of a history ({reason}); `ascar history export` makes one"
@@ -120,27 +117,11 @@ def _document(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, reading
     }
 
 
-def _table(runs: Sequence[tuple[dict[str, Any], Sequence[Trial]]], *, readings: bool) -> pl.DataFrame:
-    """All runs in one table; columns that only some runs have are null in the others."""
-    frames: list[pl.DataFrame] = []
-    for run, trials in runs:
-        if not trials:
-            nothing = pl.Series([None], dtype=pl.String)
-            frames.append(pl.DataFrame({RUN_COLUMN: [codec.dump(run)], RECORD_COLUMN: nothing}))
-            continue
-        records = [codec.dump(trial_record(trial, readings=readings)) for trial in trials]
-        first = [codec.dump(run), *[None] * (len(trials) - 1)]
-        all_of_it = pl.Series(RECORD_COLUMN, records), pl.Series(RUN_COLUMN, first, pl.String)
-        frames.append(trials_table(trials).with_columns(*all_of_it))
-    table = pl.concat(frames, how="diagonal_relaxed")
-    last = (RECORD_COLUMN, RUN_COLUMN)
-    return table.select(*(name for name in table.columns if name not in last), *last)
-
-
-def _runs_of(frame: pl.DataFrame, where: str) -> list[dict[str, Any]]:
+def _runs_of(rows: Iterable[tuple[str | None, str | None]], where: str) -> list[dict[str, Any]]:
+    """The runs of a table's rows: the record of a run, in its first row, and of a trial."""
     runs: list[dict[str, Any]] = []
     size = 0
-    for run, record in frame.select(RUN_COLUMN, RECORD_COLUMN).cast(pl.String).iter_rows():
+    for run, record in rows:
         size += json_bytes(run or "") + json_bytes(record or "")
         _check_size(size, where)
         if run:

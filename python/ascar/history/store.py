@@ -20,6 +20,7 @@ from ascar.history import codec, schema
 from ascar.history.checksum import see
 from ascar.history.damage import damaged
 from ascar.history.database import Database
+from ascar.history.exchange import read_runs, write_runs
 from ascar.history.kinds import RunKind, RunState
 from ascar.history.latest import Latest
 from ascar.history.listing import DamagedRun, RunSummary, list_runs, process_of
@@ -386,8 +387,6 @@ class History:
             InputError: a run is not there, or the name ends otherwise.
             HistoryError: it cannot be written.
         """
-        from ascar.history.exchange import write_runs  # tables need Polars, which takes its time to load
-
         runs: list[tuple[dict[str, Any], list[Trial]]] = []
         for run_id in ids:
             run = self.run(run_id, None)
@@ -405,8 +404,6 @@ class History:
             InputError: it is not an export, is damaged, is newer than this ascar, or a run is here already.
             HistoryError: it cannot be written.
         """
-        from ascar.history.exchange import read_runs
-
         where = f"file {str(path)!r}"
         runs = [run_record(table, where) for table in read_runs(path)]
         ids: list[int] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.optimizers.exchanges import Exchanges
-from ascar.space import Choices, Configuration
+from ascar.space import Choices, Configuration, Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,8 @@ _TRIES_MAX = 32
 _OTHERS_MAX = 8
 # Of an ordered list: the share of steps that go anywhere; of a range likewise.
 _LEAP_CHOICES, _LEAP_RANGE = 0.3, 0.1
+# A range of so many values counts as short.
+SHORT_MAX = 64
 # Of the changes of a parameter that a constraint ties to others: the share for which another one moves too.
 _EXCHANGE_SHARE = 0.5
 
@@ -28,6 +30,18 @@ def free_parameters(space: Space) -> frozenset[str]:
     conditions = [parameter.condition for parameter in space.parameters if parameter.condition is not None]
     bound = {name for formula in (*conditions, *space.constraints) for name in formula.names}
     return frozenset(space.names) - bound
+
+
+def listed(domain: Domain) -> Domain:
+    """A short linear range as the list of its values, any other domain as it is.
+
+    `[1, 2, 3, 4]` and `1 to 4` are the same values: a search that lists them takes the same way through both.
+    """
+    if not isinstance(domain, Range) or domain.log or domain.special:
+        return domain
+    if domain.size is None or domain.size > SHORT_MAX:
+        return domain
+    return Choices(tuple(domain.each()), ordered=True)
 
 
 def random_value(domain: Domain, rng: np.random.Generator) -> Value:
@@ -87,7 +101,15 @@ class Genes:
     @classmethod
     def of(cls, space: Space) -> Genes:
         """The genes of a space."""
-        domains = {name: space.domain(name) for name in space.names}
+        return cls._of(space, {name: space.domain(name) for name in space.names})
+
+    @classmethod
+    def in_lists(cls, space: Space) -> Genes:
+        """The genes of a space whose short ranges are lists; see `listed`."""
+        return cls._of(space, {name: listed(space.domain(name)) for name in space.names})
+
+    @classmethod
+    def _of(cls, space: Space, domains: Mapping[str, Domain]) -> Genes:
         return cls(space, domains, free_parameters(space), Exchanges.of(space, domains))
 
     def mutable(self, configuration: Configuration) -> list[str]:

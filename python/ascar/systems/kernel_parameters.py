@@ -64,7 +64,8 @@ def all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> tuple[Param
     """The settings that an expert searches, or all of them, with the ranges that are searched.
 
     Left out are those that this machine lacks or only shows, limits of devices, what only one scheduler has,
-    of two settings that replace each other the one that is not in force, and those of a server that is off.
+    of two settings that replace each other the one that is not in force, those of a server that is off, and
+    those that act on new mounts alone, for nothing is mounted.
     """
     return tuple(_all_here(devices, files, wide=wide))
 
@@ -74,9 +75,8 @@ def _all_here(devices: Devices, files: KernelFiles, *, wide: bool) -> Iterator[P
         device = devices.of(setting.name)
         is_other = setting.name.startswith("fs.xfs.") and devices.file_system != "xfs"
         of_scheduler = setting.couples == "scheduled" and not setting.expert
-        if not (wide or setting.expert) or is_other or of_scheduler or setting.limit is not None:
-            continue
-        if DEVICE_MARK in setting.name and device is None:
+        is_useless = is_other or of_scheduler or setting.limit is not None or setting.new_mounts
+        if not (wide or setting.expert) or is_useless or (DEVICE_MARK in setting.name and device is None):
             continue
         path = setting.file(device)
         present = files.in_force(path)

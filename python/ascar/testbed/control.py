@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _BAD_INPUT = 2
 _END_S = 120.0
+_STATUS_S, _CHANGE_S = 30.0, 300.0
 _LINE_BYTES_MAX = 16 << 20
 
 
@@ -100,10 +101,12 @@ def ask(folder: TestbedFolder, request: dict[str, Any]) -> Any:
     Raises:
         EnvironmentLacks: it is not up.
         InputError: what is asked for is refused.
-        WorkError: it fails, it is not ready, or the process ends meanwhile.
+        WorkError: it fails, it is not ready, or the process ends meanwhile or does not answer in time.
     """
-    folder.runner()
+    pid = folder.runner().pid
+    limit_s = _CHANGE_S if request["ask"] in ("cut", "boot") else _STATUS_S
     with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(limit_s)
         try:
             asking.connect(str(folder.control))
             asking.sendall(json.dumps(request).encode() + b"\n")
@@ -112,6 +115,11 @@ def ask(folder: TestbedFolder, request: dict[str, Any]) -> Any:
         except FileNotFoundError:
             raise WorkError(
                 f"testbed {folder.path.name!r}: is not ready: it goes up or ends just now; try again later"
+            ) from None
+        except TimeoutError:
+            raise WorkError(
+                f"testbed {folder.path.name!r}: process {pid} does not answer within {limit_s:g} s; "
+                f"`ascar testbed down {folder.path.name}` ends it"
             ) from None
         except (OSError, ValueError):
             raise WorkError(
@@ -145,6 +153,7 @@ def end_testbed(folder: TestbedFolder) -> int | None:
         raise AssertionError("it is not up")
     try:
         os.kill(running.pid, signal.SIGTERM)
+        os.kill(running.pid, signal.SIGCONT)  # somebody may have stopped it
     except ProcessLookupError:
         pass
     except OSError as error:

@@ -255,6 +255,10 @@ class KernelNode:
             raise EnvironmentLacks(f"node {self.name}: is not up")
         return sum(_proportional_bytes(one) for one in _members(self._kernel.process.pid))
 
+    def processor_s(self) -> float:
+        """The processor time that its processes have taken so far; 0 where it is not up."""
+        return sum(map(_processor_s, _members(self._kernel.process.pid))) if self.alive else 0.0
+
     @property
     def _there(self) -> RemoteNode:
         return RemoteNode(self.name, str(self.socket))
@@ -391,6 +395,13 @@ def _members(group: int) -> list[int]:
             if int(fields[2]) == group:
                 found.append(int(stat.parent.name))
     return found
+
+
+def _processor_s(pid: int) -> float:
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # with children that have ended
+    return 0.0
 
 
 def _proportional_bytes(pid: int) -> int:

@@ -85,7 +85,7 @@ class CandidateSearch:
         self._ledger = ledger
         self._columns = columns
         self._codes = columns.codes
-        self._genes = Genes.of(ledger.space)
+        self._genes = Genes.in_lists(ledger.space)
         self._reach = reach
         count = ledger.space.count()
         self._whole = count is not None and count <= reach.everywhere_max

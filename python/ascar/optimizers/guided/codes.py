@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.optimizers.genes import free_parameters
+from ascar.optimizers.genes import SHORT_MAX, free_parameters
 from ascar.space import Choices, Configuration, Range
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ascar.space import Domain, Space, Value
 
-_GRID_MAX = 64
 _CACHE_MAX = 200_000
 # Of an ordered choice: the share of changes to a neighbour; of a position: of moves from where it is.
 _NEAR_SHARE = 0.5
@@ -233,7 +232,7 @@ class Codes:
 def _gene(name: str, domain: Domain, conditional: bool, free: bool) -> Gene:
     if isinstance(domain, Choices):
         return Gene(name, domain, domain.values, domain.ordered, conditional, free)
-    if domain.size is not None and not domain.log and domain.size - len(domain.special) <= _GRID_MAX:
+    if domain.size is not None and not domain.log and domain.size - len(domain.special) <= SHORT_MAX:
         grid = tuple(value for value in domain.each() if value not in domain.special)
         return Gene(name, domain, grid, True, conditional, free)
     return Gene(name, domain, None, True, conditional, free)
