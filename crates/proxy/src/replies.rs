@@ -147,7 +147,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
         }
         self.incoming.pass(count);
         connection.on_piece();
-        while self.untaken.count() > D::KEPT_BYTES_MAX {
+        while self.untaken.is_over(D::KEPT_BYTES_MAX) {
             connection.wait_for_client()?;
             self.untaken.hand_over(&connection.client)?;
         }

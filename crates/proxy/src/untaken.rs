@@ -1,8 +1,18 @@
 //! What a server has said and its client has not taken: kept up to a limit, so that the server is read meanwhile.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::side::Side;
+
+/// What is kept for all clients.
+static ALL_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// While it is more than this, little is kept for each.
+const ALL_BYTES_MAX: usize = 256 << 20;
+
+/// That little.
+const SHARE_BYTES: usize = 64 << 10;
 
 /// More of it than this is worth moving together; less is written behind it.
 const PASSED_BYTES_MAX: usize = 64 << 10;
@@ -22,6 +32,14 @@ impl Untaken {
         self.bytes.len() - self.passed
     }
 
+    /// Whether it is more than may be kept for a client.
+    #[must_use]
+    #[inline]
+    pub fn is_over(&self, most: usize) -> bool {
+        let count = self.count();
+        count > most || count > SHARE_BYTES && ALL_BYTES.load(Ordering::Relaxed) > ALL_BYTES_MAX
+    }
+
     /// Hands more to the client, behind what there is; what it does not take at once is kept.
     ///
     /// # Errors
@@ -34,6 +52,7 @@ impl Untaken {
             }
         }
         self.bytes.extend_from_slice(more);
+        ALL_BYTES.fetch_add(more.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -45,7 +64,10 @@ impl Untaken {
         while self.count() > 0 {
             match client.write_some(&self.bytes[self.passed..])? {
                 0 => break,
-                count => self.passed += count,
+                count => {
+                    self.passed += count;
+                    ALL_BYTES.fetch_sub(count, Ordering::Relaxed);
+                }
             }
         }
         if self.count() == 0 {
@@ -55,6 +77,12 @@ impl Untaken {
             self.passed = 0;
         }
         Ok(())
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        ALL_BYTES.fetch_sub(self.count(), Ordering::Relaxed);
     }
 }
 
@@ -81,6 +109,8 @@ mod tests {
             untaken.hand(piece, &client).unwrap();
         }
         assert!(untaken.count() > 1_000_000, "sockets hold less");
+        assert!(untaken.is_over(1_000_000) && !untaken.is_over(3_000_000));
+        assert_eq!(ALL_BYTES.load(Ordering::Relaxed), untaken.count());
         let mut taken = vec![0; 5];
         other.read_exact(&mut taken).unwrap();
         assert_eq!(taken, b"first");
@@ -92,7 +122,10 @@ mod tests {
             untaken.hand_over(&client).unwrap();
         }
         assert!(taken == all && untaken.count() == 0);
+        untaken.hand(&all, &client).unwrap();
         drop(other);
-        assert!(untaken.hand(b"more", &client).is_err());
+        assert!(untaken.hand_over(&client).is_err());
+        drop(untaken);
+        assert_eq!(ALL_BYTES.load(Ordering::Relaxed), 0);
     }
 }
