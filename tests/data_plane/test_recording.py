@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ascar.errors import MessagingError
 from ascar.features import TraceOperation
 from ascar.messaging import decode
+from ascar.rules import Action, RuleSet
 from ascar.sharp.deployment.messages import RecordingPart
 from ascar.sharp.deployment.recording import recorded_of
+from ascar.sharp.matching import WatchOptions, watched
 from data_plane_peers import disk_of, until
 from nbd_peers import FLUSH, READ, WRITE, RawClient, RawServer, Session, request
 
@@ -134,6 +137,33 @@ def test_what_is_wrong_is_refused_and_a_new_recording_takes_the_place_of_the_las
     assert refused["reason"] == "part = 1: must be from 0 to 0"
     for wrong in ({"number": -1, "part": 0}, {"number": second}, {"number": second, "part": 2**70}):
         assert ask({"message": "rules.read/1", **wrong})["message"] == "refusal/1"
+
+
+VALUES = 'protocol = "resp"\n'
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [VALUES, f'[[route]]\nlisten = "unix:values.sock"\nserver = "unix:values"\n{VALUES}'],
+    ids=["alone", "beside blocks"],
+)
+def test_other_protocols_are_not_recorded_and_a_watch_says_so_before_it_takes_rules_off(
+    start: Starter, folder: Path, terms: str
+) -> None:
+    proxy = start.proxy(folder / "server.sock", terms=terms)
+    reason = proxy.ask({"message": "rules.record/1", "seconds": 1})["reason"]
+    assert reason.startswith('route.protocol = "resp": its requests have no offsets')
+    assert "no such recording" in proxy.ask({"message": "rules.read/1", "number": 1, "part": 0})["reason"]
+    text = RuleSet.uniform(Action(0, 100, 7)).text()
+    proxy.ask({"message": "rules.load/1", "rules": "a1", "text": text, "within_s": 60})
+    proxy.ask({"message": "rules.keep/1", "rules": "a1"})
+    with (
+        pytest.raises(MessagingError) as raised,
+        watched(None, "blocks", proxy.folder / "connection.toml", WatchOptions()),
+    ):
+        pytest.fail("it is refused")
+    assert raised.value.message == f"a recording: client1: refused: {reason}"
+    assert proxy.ask({"message": "rules.show/1"})["rules"] == "a1"
 
 
 @pytest.mark.slow

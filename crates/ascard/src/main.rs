@@ -23,7 +23,7 @@ Commands:
   interface  Gather agents' frames into ticks; check and relay actions.
   keeper     Change the machine on behalf of ascar, and put everything back.
   load       Run a workload written in Filebench's language, and report every second.
-  proxy      Hold NBD clients of this node to a window and a pace.
+  proxy      Hold clients of this node to a window and a pace.
 
 Options:
   -h, --help     Print this help.

@@ -8,6 +8,7 @@ mod keeper;
 mod messages;
 mod network_blocks;
 mod replay;
+mod resp;
 mod texts;
 mod tls;
 
@@ -37,6 +38,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("prometheus", messages::prometheus),
     ("proxy-file", texts::proxy_file),
     ("replay", replay::database),
+    ("resp", resp::resp),
     ("rule-requests", messages::rule_requests),
     ("rules", texts::rules),
     ("scenario", texts::scenario),

@@ -88,6 +88,9 @@ pub struct StreamIndicators {
     pub has_turn: Option<bool>,
     /// Connections of the client to the server.
     pub connections: u32,
+    /// Those of them that pass unheld, because requests and replies cannot be told apart on them.
+    #[serde(default)]
+    pub passing: u32,
     /// Bytes read so far.
     pub read_bytes: u64,
     /// Bytes written so far.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::address::Address;
 use crate::fault::Fault;
+use crate::protocol::Protocol;
 use crate::streams::OwnHold;
 use crate::terms::Terms;
 use crate::turns::TurnLength;
@@ -78,6 +79,9 @@ pub struct Config {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
+    /// What clients and server speak.
+    #[serde(default)]
+    pub protocol: Protocol,
     /// Where clients connect to.
     pub listen: String,
     /// The server.
@@ -123,6 +127,8 @@ impl RouteServerTls {
 /// A route whose addresses have been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
+    /// What clients and server speak.
+    pub protocol: Protocol,
     /// Where clients connect to.
     pub listen: Address,
     /// The server.
@@ -300,6 +306,7 @@ impl Config {
                 Address::parse(text).map_err(|what| Fault(format!("route.{key} = {what}")))
             };
             let way = Way {
+                protocol: route.protocol,
                 listen: address("listen", &route.listen)?,
                 server: address("server", &route.server)?,
                 mode: route.mode,
@@ -310,6 +317,14 @@ impl Config {
                 return Err(Fault(format!(
                     "route.listen = {:?}: two routes listen there; give each its own",
                     route.listen
+                )));
+            }
+            let speaks_other =
+                |other: &&Way| other.server == way.server && other.protocol != way.protocol;
+            if let Some(other) = ways.iter().find(speaks_other) {
+                return Err(Fault(format!(
+                    "route.protocol = \"{}\": another route to {} has \"{}\"; a server speaks one",
+                    way.protocol, way.server, other.protocol
                 )));
             }
             ways.push(way);
@@ -460,6 +475,12 @@ mod tests {
             ("unix:disk0.sock", "disk0.sock", "route.listen"),
             ("tcp:storage1:10809", "tcp:storage1", "route.server"),
             ("tcp:127.0.0.1:10810", "unix:disk0.sock", "two routes"),
+            ("mode = 0o660", "protocol = 'smb'", "unknown variant `smb`"),
+            (
+                "unix:/run/nbd.sock'",
+                "tcp:storage1:10809'\nprotocol = 'resp'",
+                "route.protocol = \"resp\": another route to tcp:storage1:10809 has \"nbd\"",
+            ),
             ("0o660", "0o7777", "route.mode = 0o7777"),
             ("unix:/run/nbd.sock", "unix:disk0.sock", "a route listens"),
             (

@@ -1,4 +1,4 @@
-//! One client's connection, from its negotiation to its end: two threads, one for each direction.
+//! One client's connection, from its first word to its end: two threads, one for each direction.
 
 use std::io;
 use std::net::Shutdown;
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use ascar_nbd::Malformed;
 
 use crate::LOG;
-use crate::negotiation::{Negotiated, negotiate};
-use crate::opening::{open_client, open_server};
-use crate::pending::Pending;
+use crate::nbd::Blocks;
+use crate::protocol::{Dialogue, Protocol};
 use crate::replies::Replies;
 use crate::requests::Requests;
+use crate::resp::Values;
 use crate::side::Side;
 use crate::socket::Socket;
 use crate::stream::{LOOK, Member, Stream};
@@ -27,6 +27,9 @@ pub const STACK_BYTES: usize = 128 << 10;
 
 /// How long a server may take to answer a client that has ended its sending, or is gone.
 pub const LINGER: Duration = Duration::from_secs(30);
+
+/// How long a client may take to take in answers that can be kept for it.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How often a silent server is looked at within its limit.
 const LOOKS: u32 = 10;
@@ -75,9 +78,20 @@ impl From<Malformed> for End {
     }
 }
 
-/// A connection after its negotiation, as its two threads share it.
+/// Both sides, once requests may follow.
 #[derive(Debug)]
-pub struct Connection {
+pub struct Opened<D> {
+    /// The client's side.
+    pub client: Side,
+    /// The server's side.
+    pub server: Side,
+    /// What they have agreed on.
+    pub dialogue: D,
+}
+
+/// A connection once requests may follow, as its two threads share it.
+#[derive(Debug)]
+pub struct Connection<D> {
     /// The client's side.
     pub client: Side,
     /// The server's side.
@@ -86,25 +100,57 @@ pub struct Connection {
     pub stream: Arc<Stream>,
     /// This connection among them.
     pub member: Arc<Member>,
-    /// Whether replies to reads are structured.
-    pub structured_replies: bool,
     /// How long the server may say nothing while it owes answers; None: for ever.
     pub answer_limit: Option<Duration>,
-    pending: Mutex<Pending>,
+    dialogue: Mutex<D>,
     /// Counts the pieces of replies that have passed.
     pieces: AtomicU64,
     /// Counts the pieces of requests' data that the server has taken.
     taken: AtomicU64,
     /// Whether more of a request's data is waited for: the server cannot answer that one.
     is_partial: AtomicBool,
+    /// Whether the client takes in no answers, although no more can be kept for it.
+    is_choked: AtomicBool,
     is_closed: AtomicBool,
 }
 
-impl Connection {
-    /// What was sent and not answered.
+impl<D: Dialogue> Connection<D> {
+    /// What was said, and not answered.
     #[inline]
-    pub fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn dialogue(&self) -> MutexGuard<'_, D> {
+        self.dialogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what both sides say passes as it comes.
+    #[must_use]
+    #[inline]
+    pub fn passes(&self) -> bool {
+        self.member.passes()
+    }
+
+    /// From now on what both sides say passes as it comes, for this reason.
+    pub fn pass_unheld(&self, why: &str) {
+        let mut dialogue = self.dialogue();
+        let mut state = self.stream.state();
+        if self.passes() {
+            return;
+        }
+        let (requests, bytes) = dialogue.held();
+        dialogue.forget();
+        state.pass_unheld(&self.member, requests, bytes);
+        drop(state);
+        drop(dialogue);
+        self.stream.wake(&self.member);
+        let (client, server) = (self.stream.client(), self.stream.server());
+        LOG.line(format_args!(
+            "{client} to {server}: {why}; this connection passes unheld from now on"
+        ));
+    }
+
+    /// Whether what waits has nothing to wait for any more.
+    #[must_use]
+    pub fn is_let_go(&self) -> bool {
+        self.is_closed() || self.passes()
     }
 
     /// A piece of a reply passes.
@@ -130,6 +176,25 @@ impl Connection {
     pub fn data(&self) -> (u64, bool) {
         let is_partial = self.is_partial.load(Ordering::Relaxed);
         (self.taken.load(Ordering::Relaxed), is_partial)
+    }
+
+    /// Waits for the client to take in more, [`LOOK`] at most.
+    ///
+    /// # Errors
+    /// When the connection is over, or the client cannot be waited for.
+    pub fn wait_for_client(&self) -> Result<(), End> {
+        let is_ready = self.client.socket().takes_more_within(LOOK)?;
+        self.is_choked.store(!is_ready, Ordering::Relaxed);
+        if self.is_closed() {
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// Whether the client takes in no answers, although no more can be kept for it.
+    #[must_use]
+    pub fn is_choked(&self) -> bool {
+        self.is_choked.load(Ordering::Relaxed)
     }
 
     /// Whether it is over.
@@ -202,9 +267,9 @@ pub fn serve(client: Socket, terms: &Terms, streams: &Streams) {
         Ok(who) => who,
         Err(_) => return,
     };
-    let (end, ended) = match opened(client, &who, terms) {
-        Ok(opened) => (carried(opened, &who, terms, streams), Ended::Later),
-        Err(end) => (Err(end), Ended::Early),
+    let (end, ended) = match terms.protocol {
+        Protocol::Nbd => carry::<Blocks>(client, &who, terms, streams),
+        Protocol::Resp => carry::<Values>(client, &who, terms, streams),
     };
     let Err(end) = end else { return };
     let server = terms.server.to_string();
@@ -226,38 +291,34 @@ enum Ended {
     Later,
 }
 
-/// Both sides after their negotiation.
-struct Opened {
-    client: Side,
-    server: Side,
-    negotiated: Negotiated,
-}
-
-/// Everything before requests. A client that has to show who it is does so before the server hears of it.
-fn opened(client: Socket, who: &str, terms: &Terms) -> Result<Opened, End> {
-    let address = &terms.server;
-    let say = |text: &str| LOG.line(format_args!("{who} to {address}: {text}"));
-    let client = open_client(client, terms.listen_tls.as_ref(), &say)?;
-    let server = address
-        .connect()
-        .map_err(|error| End::Broken(format!("the server cannot be reached: {error}")))?;
-    let server = open_server(server, terms.server_tls.as_ref(), &client.side)?;
-    let negotiated = negotiate(&client, &server, &say)?;
-    Ok(Opened {
-        client: client.side,
-        server: server.side,
-        negotiated,
-    })
+/// Opens a connection, and passes on what is said on it until its end.
+fn carry<D: Dialogue>(
+    client: Socket,
+    who: &str,
+    terms: &Terms,
+    streams: &Streams,
+) -> (Result<(), End>, Ended) {
+    let say = |text: &str| LOG.line(format_args!("{who} to {}: {text}", terms.server));
+    match D::open(client, terms, &say) {
+        Ok(opened) => (carried(opened, who, terms, streams), Ended::Later),
+        Err(end) => (Err(end), Ended::Early),
+    }
 }
 
 /// Requests and replies.
-fn carried(opened: Opened, who: &str, terms: &Terms, streams: &Streams) -> Result<(), End> {
+fn carried<D: Dialogue>(
+    opened: Opened<D>,
+    who: &str,
+    terms: &Terms,
+    streams: &Streams,
+) -> Result<(), End> {
     let Opened {
         client,
         server,
-        negotiated: Negotiated { structured_replies },
+        dialogue,
     } = opened;
-    client.limit_writes(None)?;
+    // Where its answers are kept for it, a client is not waited for.
+    client.limit_writes((D::KEPT_BYTES_MAX > 0).then_some(PATIENCE))?;
     server.limit_writes(Some(LOOK))?;
     if let Some(limit) = terms.answer_limit {
         server.socket().limit_reads((limit / LOOKS).min(LOOK))?;
@@ -268,16 +329,16 @@ fn carried(opened: Opened, who: &str, terms: &Terms, streams: &Streams) -> Resul
         server,
         stream,
         member,
-        structured_replies,
         answer_limit: terms.answer_limit,
-        pending: Mutex::default(),
+        dialogue: Mutex::new(dialogue),
         pieces: AtomicU64::new(0),
         taken: AtomicU64::new(0),
         is_partial: AtomicBool::new(false),
+        is_choked: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
     };
     let ended = connection.run();
-    let (requests, bytes) = connection.pending().total();
+    let (requests, bytes) = connection.dialogue().held();
     streams.leave(&connection.stream, &connection.member, requests, bytes);
     ended
 }

@@ -5,8 +5,8 @@ use std::io;
 use crate::side::Side;
 use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES};
 
-/// The memory for what passes in one direction.
-const BUFFER_BYTES: usize = 64 << 10;
+/// The memory for what passes in one direction, and so the longest head of a message.
+pub const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// The bytes of one direction of a connection.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Incoming {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            buffer: vec![0; BUFFER_BYTES].into(),
+            buffer: vec![0; HEAD_BYTES_MAX].into(),
             start: 0,
             end: 0,
             payload_left: 0,
@@ -49,6 +49,7 @@ impl Incoming {
         } else {
             self.buffer.len()
         };
+        debug_assert!(room > self.end, "a head is longer than any");
         let count = from.read(&mut self.buffer[self.end..room])?;
         self.reads_short = false;
         self.end += count;
@@ -80,6 +81,12 @@ impl Incoming {
     #[inline]
     pub fn pass(&mut self, count: usize) {
         self.start += count;
+    }
+
+    /// Behind all that has come, where no data is waited for any more: what follows is not looked at.
+    pub fn pass_all(&mut self) -> usize {
+        self.payload_left = 0;
+        self.end
     }
 
     /// Whether nothing has come behind a place.

@@ -6,36 +6,38 @@ use std::io;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-use ascar_nbd::{Parsed, ReplyHeader};
-
 use crate::clock;
-use crate::connection::{Connection, End};
+use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
-use crate::pending::{Pending, Sent};
-use crate::splicing::Splicing;
-use crate::stream::State;
+use crate::protocol::{Dialogue, IN_FLIGHT_MAX, Next};
+use crate::recorder::Place;
+use crate::socket::{Either, wait_for_either};
+use crate::splicing::{Passed, Splicing, Waits};
+use crate::stream::{LOOK, State};
+use crate::untaken::Untaken;
 
 /// The other direction of a connection.
 #[derive(Debug)]
-pub struct Replies<'a> {
-    connection: &'a Connection,
+pub struct Replies<'a, D> {
+    connection: &'a Connection<D>,
     incoming: Incoming,
-    silence: Silence<'a>,
-    /// The request that is answered once that data is there.
-    answered: Option<u64>,
+    silence: Silence<'a, D>,
+    /// Whether the last reply has a body that has not passed yet.
+    has_body: bool,
+    untaken: Untaken,
     splicing: Splicing,
 }
 
 /// A server that says nothing although it is asked.
 #[derive(Debug)]
-struct Silence<'a> {
-    connection: &'a Connection,
+struct Silence<'a, D> {
+    connection: &'a Connection<D>,
     since: Cell<Option<Instant>>,
     /// How much of requests' data it had taken when it was looked at.
     taken: Cell<u64>,
 }
 
-impl Silence<'_> {
+impl<D: Dialogue> Silence<'_, D> {
     /// The server has said something.
     fn end(&self) {
         self.since.set(None);
@@ -56,9 +58,9 @@ impl Silence<'_> {
         let since = self.since.get().filter(|_| is_still);
         let since = since.unwrap_or_else(Instant::now);
         self.since.set(Some(since));
-        let pending = connection.pending();
-        let is_owed = pending
-            .oldest_us(is_partial)
+        let dialogue = connection.dialogue();
+        let is_owed = dialogue
+            .owed_since_us(is_partial)
             .is_some_and(|at_us| clock::now() >= Duration::from_micros(at_us) + limit);
         if since.elapsed() < limit || !is_owed {
             return Ok(());
@@ -66,35 +68,36 @@ impl Silence<'_> {
         Err(End::Silent(format!(
             "the server has said nothing for {} s, and owes {} answers",
             limit.as_secs_f64(),
-            pending.count()
+            dialogue.count()
         )))
     }
 }
 
 /// What both directions share, while a batch is looked through.
-struct Shared<'a> {
-    pending: MutexGuard<'a, Pending>,
+struct Shared<'a, D> {
+    dialogue: MutexGuard<'a, D>,
     state: MutexGuard<'a, State>,
     now_us: u64,
 }
 
-impl<'a> Shared<'a> {
-    fn of(connection: &'a Connection) -> Self {
+impl<'a, D: Dialogue> Shared<'a, D> {
+    fn of(connection: &'a Connection<D>) -> Self {
         Self {
-            pending: connection.pending(),
+            dialogue: connection.dialogue(),
             state: connection.stream.state(),
             now_us: clock::now_us(),
         }
     }
 
-    /// A request is in flight no more.
-    fn on_answer(&mut self, cookie: u64, connection: &Connection) {
-        let is_full = self.pending.is_full();
-        if let Some(sent) = self.pending.take(cookie) {
-            self.state.on_reply(&sent, self.now_us);
+    /// All of a piece has passed: the request that it answers is in flight no more.
+    fn on_passed(&mut self, connection: &Connection<D>) {
+        let is_full = self.dialogue.count() >= IN_FLIGHT_MAX;
+        if let Some(answer) = self.dialogue.take_answer() {
+            self.state.on_reply(&answer, self.now_us);
+            let moved_bytes = answer.read_bytes.max(answer.written_bytes);
+            let place = answer.sent.map_or_else(Place::default, |sent| sent.record);
             let record = connection.stream.record();
-            let moved_bytes = if sent.has_failed { 0 } else { sent.bytes };
-            record.on_answer(sent.record, moved_bytes.into(), self.now_us);
+            record.on_answer(place, moved_bytes, self.now_us);
             if is_full {
                 connection.member.call();
             }
@@ -102,10 +105,10 @@ impl<'a> Shared<'a> {
     }
 }
 
-impl<'a> Replies<'a> {
+impl<'a, D: Dialogue> Replies<'a, D> {
     /// The direction of a connection.
     #[must_use]
-    pub fn new(connection: &'a Connection) -> Self {
+    pub fn new(connection: &'a Connection<D>) -> Self {
         Self {
             connection,
             incoming: Incoming::new(),
@@ -114,7 +117,8 @@ impl<'a> Replies<'a> {
                 since: Cell::default(),
                 taken: Cell::default(),
             },
-            answered: None,
+            has_body: false,
+            untaken: Untaken::default(),
             splicing: Splicing::default(),
         }
     }
@@ -125,16 +129,57 @@ impl<'a> Replies<'a> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         while self.fill()? {
-            let (until, looked) = self.scan();
+            let (until, looked) = self.looked();
             // What was right before a mistake is the client's.
-            let whole = self.incoming.until(until);
-            let count = whole.len();
-            self.connection.client.write_all(whole)?;
-            self.incoming.pass(count);
-            self.connection.on_piece();
+            self.hand(until)?;
             looked?;
-            if self.incoming.awaits_long_payload() {
+            if self.incoming.awaits_long_payload() && self.untaken.count() == 0 {
                 self.splice()?;
+            }
+        }
+        self.end()
+    }
+
+    /// Hands over what may pass; where its client takes no more, as much as may be is kept for it.
+    fn hand(&mut self, until: usize) -> Result<(), End> {
+        let connection = self.connection;
+        let whole = self.incoming.until(until);
+        let count = whole.len();
+        if D::KEPT_BYTES_MAX == 0 {
+            connection.client.write_all(whole)?;
+        } else {
+            self.untaken.hand(whole, &connection.client)?;
+        }
+        self.incoming.pass(count);
+        connection.on_piece();
+        while self.untaken.is_over(D::KEPT_BYTES_MAX) {
+            connection.wait_for_client()?;
+            self.untaken.hand_over(&connection.client)?;
+        }
+        Ok(())
+    }
+
+    /// The server has ended: the client gets what was kept for it.
+    fn end(&mut self) -> Result<(), End> {
+        let (mut since, mut before) = (Instant::now(), self.untaken.count());
+        while before > 0 && since.elapsed() < LINGER {
+            self.connection.wait_for_client()?;
+            self.untaken.hand_over(&self.connection.client)?;
+            if self.untaken.count() < before {
+                (since, before) = (Instant::now(), self.untaken.count());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what was kept, until the server says more.
+    fn wait_for_more(&mut self) -> Result<(), End> {
+        let (server, client) = (&self.connection.server, &self.connection.client);
+        while self.untaken.count() > 0 && !server.has_more() {
+            match wait_for_either(Some(server.socket()), client.socket(), LOOK)? {
+                Some(Either::TakesMore) => self.untaken.hand_over(client)?,
+                Some(Either::SaysMore) => return Ok(()),
+                None => self.silence.look()?,
             }
         }
         Ok(())
@@ -142,32 +187,40 @@ impl<'a> Replies<'a> {
 
     /// Passes the rest of a long payload on.
     fn splice(&mut self) -> Result<(), End> {
-        let (connection, answered, silence) = (self.connection, &mut self.answered, &self.silence);
-        let Connection { server, client, .. } = connection;
+        let (connection, has_body, silence) = (self.connection, &mut self.has_body, &self.silence);
+        let (server, client) = (&connection.server, &connection.client);
         let on_piece = |left| {
             silence.end();
             connection.on_piece();
             // The client may use the cookie again as soon as it has the last byte.
-            if left == 0
-                && let Some(cookie) = answered.take()
-            {
+            if left == 0 && std::mem::take(has_body) {
                 let mut shared = Shared::of(connection);
-                shared.on_answer(cookie, connection);
+                shared.on_passed(connection);
                 shared.state.call_next();
             }
         };
+        let on_wait = |waits| match waits {
+            Waits::ForMore => silence.look().map(|()| true),
+            Waits::ForRoom => Ok(D::KEPT_BYTES_MAX == 0),
+        };
         let left = self.incoming.payload_left();
-        if self
+        let passed = self
             .splicing
-            .pass((server, client), left, on_piece, |_| (), || silence.look())?
-        {
-            self.incoming.on_spliced();
+            .pass((server, client), left, on_piece, |_| (), on_wait)?;
+        match passed {
+            Passed::Nothing => {}
+            Passed::All => self.incoming.on_spliced(),
+            Passed::Some { left, untaken } => {
+                self.incoming.expect_payload(left);
+                self.untaken.hand(&untaken, client)?;
+            }
         }
         Ok(())
     }
 
     /// Reads what has come; false at the end.
     fn fill(&mut self) -> Result<bool, End> {
+        self.wait_for_more()?;
         loop {
             match self.incoming.fill(&self.connection.server) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.silence.look()?,
@@ -179,79 +232,49 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// Looks through what has come; up to where it is whole, and what is wrong behind that.
-    fn scan(&mut self) -> (usize, Result<(), End>) {
+    /// Up to where what has come may pass, and what is wrong behind that.
+    fn looked(&mut self) -> (usize, Result<(), End>) {
+        if !self.connection.passes() {
+            match self.scan() {
+                (_, Next::Passes(why)) => self.connection.pass_unheld(&why),
+                (at, Next::Needs) => return (at, Ok(())),
+                (at, Next::Found(end)) => return (at, Err(end)),
+            }
+        }
+        self.has_body = false;
+        (self.incoming.pass_all(), Ok(()))
+    }
+
+    /// Looks through what has come; up to where it is whole, and what is found to be wrong behind that.
+    fn scan(&mut self) -> (usize, Next<End>) {
         let mut at = self.incoming.skip_payload(self.incoming.start());
         let payload_left = self.incoming.payload_left();
-        if self.incoming.ends_at(at) && (payload_left > 0 || self.answered.is_none()) {
-            return (at, Ok(()));
+        if self.incoming.ends_at(at) && (payload_left > 0 || !self.has_body) {
+            return (at, Next::Needs);
         }
         let connection = self.connection;
         let mut shared = Shared::of(connection);
+        if self.incoming.payload_left() == 0 && std::mem::take(&mut self.has_body) {
+            shared.on_passed(connection);
+        }
         let looked = loop {
-            if self.incoming.payload_left() == 0
-                && let Some(cookie) = self.answered.take()
-            {
-                shared.on_answer(cookie, connection);
-            }
             if self.incoming.ends_at(at) {
-                break Ok(());
+                break Next::Needs;
             }
-            match self.header(at, &mut shared) {
-                Ok(Some(length)) => at = self.incoming.skip_payload(at + length),
-                Ok(None) => break Ok(()),
-                Err(end) => break Err(end),
+            let piece = match shared.dialogue.next_reply(self.incoming.from(at)) {
+                Ok(Next::Found(piece)) => piece,
+                Ok(Next::Needs) => break Next::Needs,
+                Ok(Next::Passes(why)) => break Next::Passes(why),
+                Err(end) => break Next::Found(end),
+            };
+            self.incoming.expect_payload(piece.body_bytes);
+            at = self.incoming.skip_payload(at + piece.head_bytes);
+            self.has_body = self.incoming.payload_left() > 0;
+            if !self.has_body {
+                shared.on_passed(connection);
             }
         };
         shared.state.call_next();
         (at, looked)
-    }
-
-    /// The length of the header at a place; None where not all of it has come.
-    fn header(&mut self, at: usize, shared: &mut Shared<'_>) -> Result<Option<usize>, End> {
-        let parsed = ReplyHeader::parse(self.incoming.from(at))?;
-        let Parsed::Found {
-            value: header,
-            consumed_bytes,
-        } = parsed
-        else {
-            return Ok(None);
-        };
-        let cookie = header.cookie();
-        let Some(sent) = shared.pending.get(cookie) else {
-            return Err(End::Broken(format!(
-                "a reply: its cookie {cookie:#x} is that of no request in flight"
-            )));
-        };
-        let payload = self.payload_bytes(&header, &sent)?;
-        self.incoming.expect_payload(payload);
-        if tells_error(&header) {
-            shared.pending.fail(cookie);
-        }
-        self.answered = header.is_last().then_some(cookie);
-        Ok(Some(consumed_bytes))
-    }
-
-    /// How much data follows a header.
-    fn payload_bytes(&self, header: &ReplyHeader, sent: &Sent) -> Result<usize, End> {
-        let is_structured = self.connection.structured_replies;
-        match header {
-            ReplyHeader::Simple(reply) if reply.error != 0 || !sent.reads => Ok(0),
-            ReplyHeader::Simple(_) if !is_structured => Ok(sent.bytes as usize),
-            ReplyHeader::Chunk(chunk) if is_structured => Ok(chunk.payload_bytes as usize),
-            ReplyHeader::Simple(_) => Err(End::Broken(
-                "a reply to a read: is simple, where structured ones were agreed on".to_owned(),
-            )),
-            ReplyHeader::Chunk(_) => Err(End::Broken(
-                "a reply: is structured, which was not agreed on".to_owned(),
-            )),
-        }
-    }
-}
-
-fn tells_error(header: &ReplyHeader) -> bool {
-    match header {
-        ReplyHeader::Simple(reply) => reply.error != 0,
-        ReplyHeader::Chunk(chunk) => chunk.is_error(),
     }
 }

@@ -5,24 +5,26 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
-use ascar_nbd::{Command, Parsed, Request};
-use ascar_plane::RecordedKind;
-
 use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
-use crate::pending::{Pending, moved_bytes};
-use crate::recorder::{Leaving, StreamRecord};
-use crate::splicing::Splicing;
+use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part, Sent};
+use crate::recorder::{Leaving, Place, StreamRecord};
+use crate::splicing::{Passed, Splicing};
 use crate::stream::{Admission, Member, State};
+
+/// Why a connection passes unheld whose client only sends.
+const CHOKED: &str = "the client reads no answers while it sends, and no more can be kept for it";
 
 /// One direction of a connection.
 #[derive(Debug)]
-pub struct Requests<'a> {
-    connection: &'a Connection,
+pub struct Requests<'a, D> {
+    connection: &'a Connection<D>,
     incoming: Incoming,
-    /// Whether the first request has waited for its pace, and has its place.
-    has_place: bool,
+    /// The bytes of the first request, where it has waited for its pace and has its place.
+    place: Option<u32>,
+    /// Whether more pieces of the last request are to come.
+    is_within: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
     /// When what is in the buffer was looked at first, after it was read.
@@ -42,13 +44,15 @@ enum Stop {
     Inactive,
     /// The first request leaves at this time.
     Paced { at_us: u64, bytes: u32 },
+    /// From here on nothing can be told, for this reason.
+    Passes(String),
     /// What follows is wrong.
     Broken(End),
 }
 
 /// What both directions share, while a batch is looked through.
-struct Shared<'a> {
-    pending: MutexGuard<'a, Pending>,
+struct Shared<'a, D> {
+    dialogue: MutexGuard<'a, D>,
     state: MutexGuard<'a, State>,
     member: &'a Arc<Member>,
     record: &'a StreamRecord,
@@ -56,46 +60,65 @@ struct Shared<'a> {
     now_us: u64,
 }
 
-impl Shared<'_> {
-    /// What keeps a request from leaving now; one that leaves is in flight from now on.
-    fn stops(&mut self, request: &Request, has_place: bool) -> Option<Stop> {
-        if request.command == Command::Disconnect {
-            return None; // nobody answers it
+impl<D: Dialogue> Shared<'_, D> {
+    /// What keeps a part from leaving now; a request that leaves is in flight from now on.
+    fn stops(&mut self, part: &Part<D::Request>, has_place: bool) -> Option<Stop> {
+        let Some(ask) = &part.ask else {
+            return self.leaves(part, None);
+        };
+        if ask.is_answered && !has_place && self.dialogue.count() >= IN_FLIGHT_MAX {
+            let moves = self.state.moves();
+            return Some(Stop::TooMany { moves });
         }
-        let bytes = moved_bytes(request);
-        if !has_place {
-            if self.pending.is_full() {
-                let moves = self.state.moves();
-                return Some(Stop::TooMany { moves });
-            }
-            if !self.state.has_turn(self.now_us) {
-                return Some(Stop::Inactive);
-            }
-            match self.state.admit(self.member, bytes, self.now_us) {
-                Admission::Now => {}
-                Admission::At(at_us) => return Some(Stop::Paced { at_us, bytes }),
-                Admission::Full => return Some(self.full()),
+        if ask.is_held && !has_place {
+            let stop = self.waits(ask.bytes);
+            if stop.is_some() {
+                return stop;
             }
         }
-        let mut sent = self.state.on_send(request, self.now_us);
-        if let Some(kind) = recorded_kind(request.command) {
-            sent.record = self.record.on_send(&Leaving {
-                connection: self.member.number,
-                kind,
-                offset_bytes: request.offset_bytes,
-                size_bytes: bytes,
-                asked_us: self.asked_us,
-                now_us: self.now_us,
-            });
+        self.leaves(part, Some(ask))
+    }
+
+    /// What a request has to wait for; one that has nothing to has its place from now on.
+    fn waits(&mut self, bytes: u32) -> Option<Stop> {
+        if !self.state.has_turn(self.now_us) {
+            return Some(Stop::Inactive);
         }
-        if self.pending.add(request.cookie, sent) {
-            return None;
+        match self.state.admit(self.member, bytes, self.now_us) {
+            Admission::Now => None,
+            Admission::At(at_us) => Some(Stop::Paced { at_us, bytes }),
+            Admission::Full => Some(self.full()),
         }
-        self.state.give_back(bytes);
-        Some(Stop::Broken(End::Broken(format!(
-            "a request: its cookie {:#x} is that of another in flight",
-            request.cookie
-        ))))
+    }
+
+    fn leaves(&mut self, part: &Part<D::Request>, ask: Option<&Ask>) -> Option<Stop> {
+        let sent = ask.map(|ask| Sent {
+            record: self.written_down(ask),
+            ..self.state.on_send(ask, self.now_us)
+        });
+        let kept = self.dialogue.on_send(part.request, sent);
+        if let Some(ask) = ask
+            && ask.is_held
+            && (kept.is_err() || !ask.is_answered)
+        {
+            self.state.give_back(ask.bytes);
+        }
+        kept.err().map(Stop::Broken)
+    }
+
+    /// Where a request that leaves is written down, if it is.
+    fn written_down(&self, ask: &Ask) -> Place {
+        let Some(kind) = ask.recorded else {
+            return Place::default();
+        };
+        self.record.on_send(&Leaving {
+            connection: self.member.number,
+            kind,
+            offset_bytes: ask.offset_bytes.unwrap_or(0),
+            size_bytes: ask.bytes,
+            asked_us: self.asked_us,
+            now_us: self.now_us,
+        })
     }
 
     fn full(&self) -> Stop {
@@ -105,24 +128,15 @@ impl Shared<'_> {
     }
 }
 
-/// What is written down of a command; None for those that move nothing and say little of the load.
-fn recorded_kind(command: Command) -> Option<RecordedKind> {
-    match command {
-        Command::Read => Some(RecordedKind::Read),
-        Command::Write => Some(RecordedKind::Write),
-        Command::Flush => Some(RecordedKind::Sync),
-        _ => None,
-    }
-}
-
-impl<'a> Requests<'a> {
+impl<'a, D: Dialogue> Requests<'a, D> {
     /// The direction of a connection.
     #[must_use]
-    pub fn new(connection: &'a Connection) -> Self {
+    pub fn new(connection: &'a Connection<D>) -> Self {
         Self {
             connection,
             incoming: Incoming::new(),
-            has_place: false,
+            place: None,
+            is_within: false,
             gone_since: None,
             asked_us: None,
             splicing: Splicing::default(),
@@ -137,7 +151,11 @@ impl<'a> Requests<'a> {
         clock::be_precise();
         while self.fill()? {
             loop {
-                let is_rest = self.incoming.payload_left() > 0;
+                if self.connection.passes() {
+                    self.pass_unheld()?;
+                    break;
+                }
+                let is_rest = self.is_amid();
                 let (until, stop) = self.scan();
                 if until > self.incoming.start() {
                     self.pass_on(until, is_rest)?;
@@ -148,10 +166,15 @@ impl<'a> Requests<'a> {
                         break;
                     }
                     Stop::Empty => break,
+                    // What it waits for cannot come before it has sent this.
+                    Stop::Full { .. } | Stop::TooMany { .. } if self.connection.is_choked() => {
+                        self.connection.pass_unheld(CHOKED);
+                    }
                     Stop::Full { moves } => self.wait_for_room(moves)?,
                     Stop::TooMany { moves } => self.wait_for_answers(moves)?,
                     Stop::Inactive => self.wait_for_turn()?,
                     Stop::Paced { at_us, bytes } => self.wait_for_pace(at_us, bytes)?,
+                    Stop::Passes(why) => self.connection.pass_unheld(&why),
                     Stop::Broken(end) => return Err(end),
                 }
             }
@@ -159,10 +182,29 @@ impl<'a> Requests<'a> {
         Ok(())
     }
 
+    /// Whether more of the last request is to come.
+    fn is_amid(&self) -> bool {
+        self.is_within || self.incoming.payload_left() > 0
+    }
+
+    /// Passes on what has come as it is.
+    fn pass_unheld(&mut self) -> Result<(), End> {
+        let connection = self.connection;
+        let mut state = connection.stream.state();
+        if let Some(bytes) = self.place.take() {
+            state.give_back(bytes);
+        }
+        // It may have begun to wait while this was decided.
+        state.end_turn(&connection.member, false);
+        drop(state);
+        self.is_within = false;
+        let until = self.incoming.pass_all();
+        self.pass_on(until, false)
+    }
+
     /// Reads what has come; false at the end.
     fn fill(&mut self) -> Result<bool, End> {
-        self.connection
-            .set_partial(self.incoming.payload_left() > 0);
+        self.connection.set_partial(self.is_amid());
         let filled = self.incoming.fill(&self.connection.client)?;
         self.connection.set_partial(false);
         self.asked_us = None;
@@ -186,7 +228,7 @@ impl<'a> Requests<'a> {
 
     /// Passes the rest of a long payload on.
     fn splice(&mut self) -> Result<(), End> {
-        let Connection { server, client, .. } = self.connection;
+        let (server, client) = (&self.connection.server, &self.connection.client);
         let mut splicing = std::mem::take(&mut self.splicing);
         let left = self.incoming.payload_left();
         let connection = self.connection;
@@ -199,15 +241,15 @@ impl<'a> Requests<'a> {
                 connection.on_taken();
                 connection.set_partial(left > 0);
             },
-            || {
+            |_| {
                 // The server is waited for, and not the client.
                 connection.set_partial(false);
-                self.look(false)
+                self.look(false).map(|()| true)
             },
         );
         connection.set_partial(false);
         self.splicing = splicing;
-        if passed? {
+        if passed? == Passed::All {
             self.incoming.on_spliced();
         }
         Ok(())
@@ -220,10 +262,10 @@ impl<'a> Requests<'a> {
             return (at, Stop::Empty);
         }
         let connection = self.connection;
-        let (pending, state) = (connection.pending(), connection.stream.state());
+        let (dialogue, state) = (connection.dialogue(), connection.stream.state());
         let now_us = clock::now_us();
         let mut shared = Shared {
-            pending,
+            dialogue,
             state,
             member: &connection.member,
             record: connection.stream.record(),
@@ -236,20 +278,21 @@ impl<'a> Requests<'a> {
         (at, stop)
     }
 
-    fn scan_requests(&mut self, mut at: usize, shared: &mut Shared<'_>) -> (usize, Stop) {
+    fn scan_requests(&mut self, mut at: usize, shared: &mut Shared<'_, D>) -> (usize, Stop) {
         loop {
-            let request = match Request::parse(self.incoming.from(at)) {
-                Ok(Parsed::Found { value, .. }) => value,
-                Ok(Parsed::Needs { .. }) => return (at, Stop::Empty),
-                Err(malformed) => return (at, Stop::Broken(malformed.into())),
+            let part = match shared.dialogue.next_request(self.incoming.from(at)) {
+                Ok(Next::Found(part)) => part,
+                Ok(Next::Needs) => return (at, Stop::Empty),
+                Ok(Next::Passes(why)) => return (at, Stop::Passes(why)),
+                Err(end) => return (at, Stop::Broken(end)),
             };
-            let has_place = std::mem::take(&mut self.has_place);
-            if let Some(stop) = shared.stops(&request, has_place) {
+            let has_place = self.place.take().is_some();
+            if let Some(stop) = shared.stops(&part, has_place) {
                 return (at, stop);
             }
-            self.incoming
-                .expect_payload(request.payload_bytes() as usize);
-            at = self.incoming.skip_payload(at + Request::BYTES);
+            self.is_within = part.has_more;
+            self.incoming.expect_payload(part.piece.body_bytes);
+            at = self.incoming.skip_payload(at + part.piece.head_bytes);
             if self.incoming.ends_at(at) {
                 return (at, Stop::Empty);
             }
@@ -260,7 +303,7 @@ impl<'a> Requests<'a> {
         let connection = self.connection;
         let has_moved = connection
             .stream
-            .wait_for_room(&connection.member, moves, || connection.is_closed());
+            .wait_for_room(&connection.member, moves, || connection.is_let_go());
         self.look(has_moved)
     }
 
@@ -268,29 +311,34 @@ impl<'a> Requests<'a> {
         let connection = self.connection;
         let has_moved = connection
             .stream
-            .wait_for_move(&connection.member, moves, || connection.is_closed());
+            .wait_for_move(&connection.member, moves, || connection.is_let_go());
         self.look(has_moved)
     }
 
     fn wait_for_turn(&mut self) -> Result<(), End> {
         let connection = self.connection;
         let has_turn = connection.stream.turn().wait(
-            || connection.is_closed(),
+            || connection.is_let_go(),
             |has_moved| self.look(has_moved).is_err(),
         );
-        if has_turn { Ok(()) } else { Err(End::Closed) }
+        if has_turn || connection.passes() {
+            Ok(())
+        } else {
+            Err(End::Closed)
+        }
     }
 
     fn wait_for_pace(&mut self, at_us: u64, bytes: u32) -> Result<(), End> {
         let connection = self.connection;
-        self.has_place = connection
+        let has_come = connection
             .stream
-            .wait_for_pace(&connection.member, at_us, bytes, || connection.is_closed());
-        if !self.has_place {
-            connection.stream.state().give_back(bytes);
-            return Err(End::Closed);
+            .wait_for_pace(&connection.member, at_us, bytes, || connection.is_let_go());
+        if has_come || connection.passes() {
+            self.place = Some(bytes);
+            return Ok(());
         }
-        Ok(())
+        connection.stream.state().give_back(bytes);
+        Err(End::Closed)
     }
 
     /// Ends what nobody waits for any more: the server answers nothing, and the client is gone.

@@ -79,6 +79,12 @@ impl Side {
         }
     }
 
+    /// Whether something has come before that reading would give without waiting for the socket.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_more())
+    }
+
     /// Writes all of it.
     ///
     /// # Errors

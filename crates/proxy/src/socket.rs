@@ -131,6 +131,14 @@ impl Socket {
         };
     }
 
+    /// Whether the other end takes more within this time, or is gone.
+    ///
+    /// # Errors
+    /// When it cannot be waited.
+    pub fn takes_more_within(&self, limit: Duration) -> io::Result<bool> {
+        Ok(wait_for_either(None, self, limit)? == Some(Either::TakesMore))
+    }
+
     /// Whether the other end has ended its sending, or is gone.
     #[must_use]
     pub fn has_hung_up(&self) -> bool {
@@ -174,6 +182,38 @@ pub fn wait_for(from: &Socket, other: Option<&Socket>, limit: Duration) -> io::R
             Ok(0) => return Ok(Waited::Nothing),
             Ok(_) if looked[0].any() == Some(true) => return Ok(Waited::Readable),
             Ok(_) => return Ok(Waited::OtherGone),
+        }
+    }
+}
+
+/// Which of two came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Either {
+    /// The one has said something, or ended.
+    SaysMore,
+    /// The other takes more, or is gone.
+    TakesMore,
+}
+
+/// Waits until `from` can be read, where there is one, or `to` written; None where neither can within the limit.
+///
+/// # Errors
+/// When it cannot be waited.
+pub fn wait_for_either(
+    from: Option<&Socket>,
+    to: &Socket,
+    limit: Duration,
+) -> io::Result<Option<Either>> {
+    let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    let mut looked = vec![PollFd::new(to.as_fd(), PollFlags::POLLOUT)];
+    looked.extend(from.map(|from| PollFd::new(from.as_fd(), PollFlags::POLLIN)));
+    loop {
+        match poll(&mut looked, timeout) {
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(0) => return Ok(None),
+            Ok(_) if looked[0].any() == Some(true) => return Ok(Some(Either::TakesMore)),
+            Ok(_) => return Ok(Some(Either::SaysMore)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, SpliceFFlags, splice};
-use nix::unistd::pipe2;
+use nix::unistd::{pipe2, read};
 
 use crate::connection::End;
 use crate::side::Side;
@@ -18,6 +18,31 @@ pub const SHORT_BYTES: usize = 512;
 /// What a pipe holds, and so what passes at once.
 const PIPE_BYTES: usize = 64 << 10;
 
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// The one side, to say more.
+    ForMore,
+    /// The other, to take what there is.
+    ForRoom,
+}
+
+/// What came of passing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// Nothing was passed.
+    Nothing,
+    /// All of it was.
+    All,
+    /// There was to be no more waiting.
+    Some {
+        /// How many bytes are still to come.
+        left: usize,
+        /// Those that have come and were not taken.
+        untaken: Vec<u8>,
+    },
+}
+
 /// The pipe of one direction of a connection.
 #[derive(Debug, Default)]
 pub struct Splicing {
@@ -26,10 +51,10 @@ pub struct Splicing {
 }
 
 impl Splicing {
-    /// Passes on so many bytes from one side to the other; false where one is inside TLS or no pipe is to be had, and
-    /// nothing was passed.
+    /// Passes on so many bytes from one side to the other, unless one is inside TLS or no pipe is to be had.
     /// `on_piece` is called with how many are still to come, before the other side has the last of those that have, and
-    /// `on_taken` when it has them; `on_wait` where one says or the other takes nothing for as long as that may wait.
+    /// `on_taken` when it has them; `on_wait` where one says or the other takes nothing for as long as that may wait: it
+    /// says whether to wait on.
     ///
     /// # Errors
     /// When one side is gone before that.
@@ -39,46 +64,69 @@ impl Splicing {
         count: usize,
         mut on_piece: impl FnMut(usize),
         mut on_taken: impl FnMut(usize),
-        mut on_wait: impl FnMut() -> Result<(), End>,
-    ) -> Result<bool, End> {
+        mut on_wait: impl FnMut(Waits) -> Result<bool, End>,
+    ) -> Result<Passed, End> {
         let (Some(from), Some(to)) = (from.clear(), to.clear()) else {
-            return Ok(false);
+            return Ok(Passed::Nothing);
         };
         if self.ends.is_none() {
             self.ends = pipe2(OFlag::O_CLOEXEC).ok();
         }
         let Some((out, into)) = &self.ends else {
-            return Ok(false);
+            return Ok(Passed::Nothing);
         };
         let mut left = count;
         while left > 0 {
-            let mut held = moved(from, into, left.min(PIPE_BYTES), &mut on_wait)?;
+            let mut held = moved(from, into, left.min(PIPE_BYTES), || on_wait(Waits::ForMore))?;
+            if held == 0 {
+                let untaken = Vec::new();
+                return Ok(Passed::Some { left, untaken });
+            }
             left -= held;
             on_piece(left);
             while held > 0 {
-                held -= moved(out, to, held, &mut on_wait)?;
+                let count = moved(out, to, held, || on_wait(Waits::ForRoom))?;
+                if count == 0 {
+                    let untaken = taken_out(out, held)?;
+                    return Ok(Passed::Some { left, untaken });
+                }
+                held -= count;
             }
             on_taken(left);
         }
-        Ok(true)
+        Ok(Passed::All)
     }
 }
 
-/// Moves at most so many bytes, at least one.
+/// Moves at most so many bytes; none where there is to be no more waiting.
 fn moved(
     from: &impl AsFd,
     to: &impl AsFd,
     count: usize,
-    on_wait: &mut impl FnMut() -> Result<(), End>,
+    mut on_wait: impl FnMut() -> Result<bool, End>,
 ) -> Result<usize, End> {
     loop {
         match splice(from, None, to, None, count, SpliceFFlags::SPLICE_F_MOVE) {
             Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => on_wait()?,
+            Err(Errno::EAGAIN) if on_wait()? => {}
+            Err(Errno::EAGAIN) => return Ok(0),
             Ok(0) => return Err(End::Closed),
             other => return other.map_err(gone),
         }
     }
+}
+
+/// Takes out of a pipe what it holds.
+fn taken_out(out: &OwnedFd, count: usize) -> Result<Vec<u8>, End> {
+    let (mut bytes, mut at) = (vec![0; count], 0);
+    while at < count {
+        match read(out, &mut bytes[at..]) {
+            Err(Errno::EINTR) => {}
+            Ok(0) => return Err(End::Closed),
+            taken => at += taken.map_err(gone)?,
+        }
+    }
+    Ok(bytes)
 }
 
 fn gone(errno: Errno) -> End {

@@ -1,16 +1,15 @@
 //! A stream: all connections of one client to one server, under one controller.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ascar_congestion::{AnyController, Controller, InFlight, Reply, Sequences, WINDOW_X100_MAX};
-use ascar_nbd::{Command, Request};
 use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
-use crate::pending::{Sent, moved_bytes};
+use crate::protocol::{Answer, Ask, Sent};
 use crate::recorder::{Place, StreamRecord};
 use crate::turns::StreamTurn;
 
@@ -63,6 +62,8 @@ pub struct Member {
     pub number: u64,
     /// Something came that it may wait for.
     moved: Condvar,
+    /// Whether what it says passes as it comes.
+    passes: AtomicBool,
 }
 
 impl Default for Member {
@@ -71,11 +72,19 @@ impl Default for Member {
         Self {
             number: COUNT.fetch_add(1, Ordering::Relaxed),
             moved: Condvar::new(),
+            passes: AtomicBool::new(false),
         }
     }
 }
 
 impl Member {
+    /// Whether what it says passes as it comes: nothing of it is held, or counted.
+    #[must_use]
+    #[inline]
+    pub fn passes(&self) -> bool {
+        self.passes.load(Ordering::Acquire)
+    }
+
     /// Wakes what waits for this connection's own answers; the stream's state is held.
     pub fn call(&self) {
         self.moved.notify_one();
@@ -152,49 +161,61 @@ impl State {
             .is_some_and(|next| Arc::ptr_eq(next, member))
     }
 
-    /// A request that has its place leaves: what is kept of it.
+    /// A request leaves, which has its place if it is held: what is kept of it.
     #[inline]
-    pub fn on_send(&mut self, request: &Request, now_us: u64) -> Sent {
-        let bytes = moved_bytes(request);
-        self.hold.controller.on_send(now_us, bytes);
+    pub fn on_send(&mut self, ask: &Ask, now_us: u64) -> Sent {
+        let bytes = ask.bytes;
+        if ask.is_held {
+            self.hold.controller.on_send(now_us, bytes);
+        }
         // A device is one file. Requests of no bytes say nothing of how it is read.
-        let is_sequential = bytes > 0 && self.sequences.on_send(0, request.offset_bytes, bytes);
+        let is_sequential = ask.is_held
+            && bytes > 0
+            && ask
+                .offset_bytes
+                .is_some_and(|offset_bytes| self.sequences.on_send(0, offset_bytes, bytes));
         Sent {
             at_us: now_us,
             bytes,
-            reads: request.command == Command::Read,
             is_sequential,
-            has_failed: false,
+            is_held: ask.is_held,
             record: Place::default(),
         }
     }
 
     /// A request was answered.
     #[inline]
-    pub fn on_reply(&mut self, sent: &Sent, now_us: u64) {
-        self.hold.controller.on_reply(&Reply {
-            sent_us: sent.at_us,
-            now_us,
-            bytes: sent.bytes,
-            in_flight: self.in_flight,
-            write: sent.bytes > 0 && !sent.reads,
-            sequential: sent.is_sequential,
-        });
-        self.release(1, sent.bytes.into());
+    pub fn on_reply(&mut self, answer: &Answer, now_us: u64) {
+        self.read_bytes += answer.read_bytes;
+        self.written_bytes += answer.written_bytes;
+        let Some(sent) = &answer.sent else { return };
         self.replies += 1;
-        if sent.has_failed {
-            return;
-        }
-        if sent.reads {
-            self.read_bytes += u64::from(sent.bytes);
-        } else {
-            self.written_bytes += u64::from(sent.bytes);
+        if sent.is_held {
+            let read_bytes = u32::try_from(answer.read_bytes).unwrap_or(u32::MAX);
+            self.hold.controller.on_reply(&Reply {
+                sent_us: sent.at_us,
+                now_us,
+                bytes: sent.bytes.max(read_bytes),
+                in_flight: self.in_flight,
+                write: answer.writes,
+                sequential: sent.is_sequential,
+            });
+            self.release(1, sent.bytes.into());
         }
     }
 
-    /// A request that had its place never leaves.
+    /// A request that had its place never leaves, or nobody will answer it.
     pub fn give_back(&mut self, bytes: u32) {
         self.release(1, bytes.into());
+    }
+
+    /// From now on a connection passes unheld; so many of its requests had their place.
+    pub fn pass_unheld(&mut self, member: &Arc<Member>, requests: u32, bytes: u64) {
+        member.passes.store(true, Ordering::Release);
+        self.release(requests, bytes);
+        self.end_turn(member, false);
+        self.call_next();
+        member.call();
     }
 
     /// What [`Stream::wait_for_room`] waits for to change.
@@ -383,6 +404,12 @@ impl Stream {
         state.read_bytes + state.written_bytes
     }
 
+    /// Who asks.
+    #[must_use]
+    pub fn client(&self) -> &str {
+        &self.client
+    }
+
     /// Who answers.
     #[must_use]
     pub fn server(&self) -> &str {
@@ -417,6 +444,7 @@ impl Stream {
             waiting: state.waiting + self.turn.waiting(),
             has_turn: self.turn.has_turn(),
             connections: state.members.len() as u32,
+            passing: state.members.iter().filter(|it| it.passes()).count() as u32,
             read_bytes: state.read_bytes,
             written_bytes: state.written_bytes,
             replies: state.replies,
@@ -444,14 +472,19 @@ mod tests {
         (stream, member)
     }
 
-    fn sent(at_us: u64) -> Sent {
-        Sent {
+    fn sent(at_us: u64) -> Answer {
+        let sent = Sent {
             at_us,
             bytes: 4096,
-            reads: true,
             is_sequential: false,
-            has_failed: false,
+            is_held: true,
             record: Place::default(),
+        };
+        Answer {
+            sent: Some(sent),
+            read_bytes: 4096,
+            written_bytes: 0,
+            writes: false,
         }
     }
 
@@ -474,23 +507,25 @@ mod tests {
     fn requests_in_sequence_are_told() {
         let (stream, _) = stream(fixed(8, 0));
         let mut state = stream.state();
-        let mut told = |command, offset_bytes, length_bytes| {
-            let request = Request {
-                flags: 0,
-                command,
-                cookie: 1,
+        let mut is_sequential = |offset_bytes, bytes| {
+            let ask = Ask {
+                bytes,
                 offset_bytes,
-                length_bytes,
+                is_held: true,
+                is_answered: true,
+                recorded: None,
             };
-            let sent = state.on_send(&request, 10);
-            (sent.is_sequential, sent.reads, sent.bytes)
+            let sent = state.on_send(&ask, 10);
+            assert_eq!((sent.bytes, sent.at_us), (bytes, 10));
+            sent.is_sequential
         };
-        assert_eq!(told(Command::Read, 8192, 4096), (false, true, 4096));
-        assert_eq!(told(Command::Flush, 0, 0), (false, false, 0));
-        assert_eq!(told(Command::Write, 12_288, 4096), (true, false, 4096));
-        assert_eq!(told(Command::Trim, 16_384, 4096), (false, false, 0));
-        assert_eq!(told(Command::Read, 16_384, 4096), (true, true, 4096));
-        assert_eq!(told(Command::Read, 16_384, 4096), (false, true, 4096));
+        assert!(!is_sequential(Some(8192), 4096));
+        assert!(!is_sequential(Some(0), 0));
+        assert!(!is_sequential(None, 4096));
+        assert!(is_sequential(Some(12_288), 4096));
+        assert!(!is_sequential(Some(16_384), 0));
+        assert!(is_sequential(Some(16_384), 4096));
+        assert!(!is_sequential(Some(16_384), 4096));
     }
 
     #[test]

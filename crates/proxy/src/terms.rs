@@ -13,10 +13,14 @@ use crate::LOG;
 use crate::address::Address;
 use crate::config::Way;
 use crate::connection::End;
+use crate::protocol::Protocol;
+use crate::socket::Socket;
 
 /// The terms of a route.
 #[derive(Debug)]
 pub struct Terms {
+    /// What both sides speak.
+    pub protocol: Protocol,
     /// The server.
     pub server: Address,
     /// What clients have to start, where they have to speak TLS.
@@ -28,10 +32,11 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// A server without TLS on either side, which may take its time.
+    /// A server of block devices without TLS on either side, which may take its time.
     #[must_use]
     pub fn of(server: Address) -> Self {
         Self {
+            protocol: Protocol::default(),
             server,
             listen_tls: None,
             server_tls: None,
@@ -53,11 +58,21 @@ impl Terms {
             Some((name, files)) => Some(ServerTls::read(name, files)?),
         };
         Ok(Self {
+            protocol: way.protocol,
             listen_tls,
             server_tls,
             answer_limit,
             server: way.server.clone(),
         })
+    }
+
+    /// A connection to the server.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn connect(&self) -> Result<Socket, End> {
+        let connected = self.server.connect();
+        connected.map_err(|error| End::Broken(format!("the server cannot be reached: {error}")))
     }
 }
 

@@ -132,6 +132,12 @@ impl Tls {
         }
     }
 
+    /// Whether something has come before that was not taken.
+    pub fn has_more(&self) -> bool {
+        let incoming = self.incoming();
+        incoming.start < incoming.end || !self.session().wants_read()
+    }
+
     /// The same, after the socket was read once.
     ///
     /// # Errors

@@ -89,6 +89,7 @@ fn indicators(config: &Config, observed: &Observed) -> Map<String, Value> {
         let sum = |of: &dyn Fn(&StreamIndicators) -> u64| own.iter().map(|it| of(it)).sum::<u64>();
         put("streams", json!(own.len()));
         put("connections", json!(sum(&|it| it.connections.into())));
+        put("passing", json!(sum(&|it| it.passing.into())));
         put("in_flight", json!(sum(&|it| it.in_flight.into())));
         if own.iter().any(|it| it.has_turn.is_some()) {
             put(
@@ -158,6 +159,7 @@ mod tests {
             waiting: 0,
             has_turn: None,
             connections: 1,
+            passing: 0,
             read_bytes: 4096,
             written_bytes: 0,
             replies: 1,
@@ -167,6 +169,7 @@ mod tests {
         let found = shown(streams.clone(), Vec::new());
         assert_eq!(found["0.window"], json!(6.0));
         assert_eq!(found["0.in_flight"], json!(7));
+        assert_eq!(found["0.passing"], json!(0));
         assert_eq!(found["0.read_bytes_total"], json!(8192));
         assert_eq!(found["1.streams"], json!(0));
         assert!(!found.keys().any(|key| key.starts_with("2.")), "as route 0");

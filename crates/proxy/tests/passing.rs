@@ -1,15 +1,15 @@
 //! Bytes on one side are the bytes on the other: requests and replies of random kinds and lengths, cut anywhere,
 //! answered in any order, while the hold of the stream changes.
 
+mod common;
+
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use ascar_congestion::{Action, RuleSet};
 use ascar_nbd::numbers::{chunk_flag, chunk_kind};
 use ascar_nbd::{
     Agreed, BlockSizes, Chunk, ClientHandshake, Command, Export, Parsed, Request, ServerHandshake,
@@ -24,24 +24,10 @@ use ascar_proxy::terms::Terms;
 use ascar_proxy::turns::TurnLength;
 use ascar_random::Random;
 
+use common::{change_rules, folder, write_cut};
+
 const REQUESTS: u64 = 200;
 const LENGTH_BYTES_MAX: u64 = 150_000;
-
-fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("ascar-proxy-{}-{name}", std::process::id()));
-    std::fs::create_dir(&path).unwrap();
-    path
-}
-
-/// Writes in pieces of random lengths.
-fn write_cut(mut to: &UnixStream, mut bytes: &[u8], random: &mut Random) {
-    while !bytes.is_empty() {
-        let most = if random.below(3) == 0 { 40 } else { 100_000 };
-        let count = (1 + random.below(most) as usize).min(bytes.len());
-        to.write_all(&bytes[..count]).unwrap();
-        bytes = &bytes[count..];
-    }
-}
 
 /// All that a client says after the negotiation, and its requests.
 fn requests(random: &mut Random) -> (Vec<u8>, Vec<Request>) {
@@ -272,19 +258,7 @@ fn pass(name: &str, structured: bool, own: OwnHold, changes: bool, seed: u64) ->
             )
         });
         if changes {
-            let mut random = Random::new(seed + 2);
-            scope.spawn(move || {
-                while !is_over.load(Ordering::SeqCst) {
-                    let action = Action {
-                        m100: 0,
-                        b100: 100 + random.below(900) as i32,
-                        tau_us: [0, 20, 5_000_000][random.below(3) as usize],
-                    };
-                    let rules = (random.below(3) > 0).then(|| RuleSet::uniform(action));
-                    streams.follow(rules);
-                    thread::sleep(std::time::Duration::from_micros(random.below(3_000)));
-                }
-            });
+            scope.spawn(move || change_rules(streams, is_over, seed + 2));
         }
         assert!(matches!(
             negotiate(&client),

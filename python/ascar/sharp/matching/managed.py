@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ascar.sharp.matching.simulated_system import WatchableSystem
     from ascar.simulation import Scenario
 
+_MOMENT_S = 0.001
+
 
 @contextmanager
 def watched(
@@ -33,18 +35,27 @@ def watched(
         pace: the pace of the watch.
 
     Raises:
-        MessagingError: there is no connection, or no controller.
+        MessagingError: there is no connection, or no controller, or one does not record.
     """
     if scenario is not None:
         yield SimulatedClusterSystem(scenario)
         return
     trial_s = trial_length_s(pace.settle_s, pace.measure_s)
     with WatchedSystem.connected(workload, connection, trial_s=trial_s) as system:
+        system.check_recording()
         yield system
 
 
 class WatchedSystem(ManagedSystem):
     """The controllers of one workload; features are of what all their clients do together."""
+
+    def check_recording(self) -> None:
+        """Have all controllers record for a moment, before rules that are in force are taken off.
+
+        Raises:
+            MessagingError: one does not.
+        """
+        self._call(self._manager.record(self.controllers, _MOMENT_S))
 
     def observe(self, seconds: float) -> dict[str, float]:
         """The features of what the clients do from now on.

@@ -10,8 +10,8 @@ use ascar_nbd::numbers::{option_kind, option_reply};
 use ascar_nbd::option::{OptionHeader, OptionReplyHeader, write_reply};
 use ascar_nbd::{Malformed, Parsed};
 
+use super::opening::{OpenedClient, OpenedServer};
 use crate::connection::End;
-use crate::opening::{OpenedClient, OpenedServer};
 use crate::side::Side;
 use crate::socket::{Waited, wait_for};
 

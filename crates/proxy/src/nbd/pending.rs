@@ -1,37 +1,16 @@
 //! Requests of one connection that were sent and not answered.
 
-use ascar_nbd::{Command, Request};
-
-use crate::recorder::Place;
-
-/// Requests of a connection in flight at most, also where no window holds them: what is kept of them is bounded.
-pub const PENDING_MAX: usize = 1024;
+use crate::protocol::Sent;
 
 /// What is kept of a request until its last reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// When it left.
-    pub at_us: u64,
-    /// How much it reads or writes; 0 for those that move nothing.
-    pub bytes: u32,
+pub struct Waiting {
+    /// When it left, and how much it reads or writes.
+    pub sent: Sent,
     /// Whether its data comes with the reply.
     pub reads: bool,
-    /// Whether it goes on where one of the latest ended.
-    pub is_sequential: bool,
     /// Whether the server has said that it fails: then it has moved nothing.
     pub has_failed: bool,
-    /// Where it is written down, if it is.
-    pub record: Place,
-}
-
-/// How much a request reads or writes.
-#[must_use]
-#[inline]
-pub fn moved_bytes(request: &Request) -> u32 {
-    match request.command {
-        Command::Read | Command::Write => request.length_bytes,
-        _ => 0,
-    }
 }
 
 /// Those in flight. Their order says nothing: a server may answer in any.
@@ -39,7 +18,7 @@ pub fn moved_bytes(request: &Request) -> u32 {
 pub struct Pending {
     /// Apart from the rest, so that looking for one touches few cache lines.
     cookies: Vec<u64>,
-    sent: Vec<Sent>,
+    waiting: Vec<Waiting>,
     /// The cookie of the one that was sent last.
     latest: Option<u64>,
 }
@@ -51,44 +30,37 @@ impl Pending {
         self.cookies.len()
     }
 
-    /// Whether one more would be too many.
-    #[must_use]
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.count() >= PENDING_MAX
-    }
-
     /// One more, unless another with its cookie is in flight: then nobody could tell their replies apart.
     #[inline]
-    pub fn add(&mut self, cookie: u64, sent: Sent) -> bool {
+    pub fn add(&mut self, cookie: u64, waiting: Waiting) -> bool {
         if self.cookies.contains(&cookie) {
             return false;
         }
         self.cookies.push(cookie);
-        self.sent.push(sent);
+        self.waiting.push(waiting);
         self.latest = Some(cookie);
         true
     }
 
     /// The one of a cookie.
     #[inline]
-    pub fn get(&self, cookie: u64) -> Option<Sent> {
-        self.place(cookie).map(|place| self.sent[place])
+    pub fn get(&self, cookie: u64) -> Option<Waiting> {
+        self.place(cookie).map(|place| self.waiting[place])
     }
 
     /// The server says that the one of a cookie fails.
     pub fn fail(&mut self, cookie: u64) {
         if let Some(place) = self.place(cookie) {
-            self.sent[place].has_failed = true;
+            self.waiting[place].has_failed = true;
         }
     }
 
     /// Takes out the one of a cookie.
     #[inline]
-    pub fn take(&mut self, cookie: u64) -> Option<Sent> {
+    pub fn take(&mut self, cookie: u64) -> Option<Waiting> {
         let place = self.place(cookie)?;
         self.cookies.swap_remove(place);
-        Some(self.sent.swap_remove(place))
+        Some(self.waiting.swap_remove(place))
     }
 
     /// When the one left that has waited longest, of those that a server can answer: without the latest where `is_partial`,
@@ -96,17 +68,21 @@ impl Pending {
     #[must_use]
     pub fn oldest_us(&self, is_partial: bool) -> Option<u64> {
         let partial = self.latest.filter(|_| is_partial);
-        let each = self.cookies.iter().zip(&self.sent);
+        let each = self.cookies.iter().zip(&self.waiting);
         each.filter(|(cookie, _)| Some(**cookie) != partial)
-            .map(|(_, one)| one.at_us)
+            .map(|(_, one)| one.sent.at_us)
             .min()
     }
 
     /// How many there are, and how many bytes they move: what their stream has in flight less once they are given up.
     #[must_use]
     pub fn total(&self) -> (u32, u64) {
-        let bytes = self.sent.iter().map(|one| u64::from(one.bytes)).sum();
-        (self.sent.len() as u32, bytes)
+        let bytes = self
+            .waiting
+            .iter()
+            .map(|one| u64::from(one.sent.bytes))
+            .sum();
+        (self.waiting.len() as u32, bytes)
     }
 
     fn place(&self, cookie: u64) -> Option<usize> {
@@ -117,15 +93,20 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorder::Place;
 
-    fn sent(bytes: u32) -> Sent {
-        Sent {
+    fn sent(bytes: u32) -> Waiting {
+        let sent = Sent {
             at_us: 5,
             bytes,
-            reads: true,
             is_sequential: false,
-            has_failed: false,
+            is_held: true,
             record: Place::default(),
+        };
+        Waiting {
+            sent,
+            reads: true,
+            has_failed: false,
         }
     }
 
