@@ -90,6 +90,7 @@ impl<'a, D: Dialogue> Shared<'a, D> {
 
     /// All of a piece has passed: the request that it answers is in flight no more.
     fn on_passed(&mut self, connection: &Connection<D>) {
+        self.state.on_moved(self.dialogue.take_moved());
         let is_full = self.dialogue.count() >= IN_FLIGHT_MAX;
         if let Some(answer) = self.dialogue.take_answer() {
             self.state.on_reply(&answer, self.now_us);
@@ -124,6 +125,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         while self.fill()? {
+            self.connection.set_writing(true);
             let (until, looked) = self.looked();
             // What was right before a mistake is the client's.
             self.hand(until)?;
@@ -131,7 +133,13 @@ impl<'a, D: Dialogue> Replies<'a, D> {
             if self.incoming.awaits_long_payload() && self.untaken.count() == 0 {
                 self.splice()?;
             }
+            self.connection.set_writing(false);
         }
+        let mut shared = Shared::of(self.connection);
+        if let Some(answer) = shared.dialogue.on_server_end() {
+            shared.state.on_reply(&answer, shared.now_us);
+        }
+        drop(shared);
         self.end()
     }
 
@@ -232,7 +240,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
         if !self.connection.passes() {
             match self.scan() {
                 (_, Next::Passes(why)) => self.connection.pass_unheld(&why),
-                (at, Next::Needs) => return (at, Ok(())),
+                (at, Next::Needs | Next::Cut(_)) => return (at, Ok(())),
                 (at, Next::Found(end)) => return (at, Err(end)),
             }
         }
@@ -259,6 +267,10 @@ impl<'a, D: Dialogue> Replies<'a, D> {
             let piece = match shared.dialogue.next_reply(self.incoming.from(at)) {
                 Ok(Next::Found(piece)) => piece,
                 Ok(Next::Needs) => break Next::Needs,
+                Ok(Next::Cut(range)) => {
+                    self.incoming.cut(at, range);
+                    continue;
+                }
                 Ok(Next::Passes(why)) => break Next::Passes(why),
                 Err(end) => break Next::Found(end),
             };
