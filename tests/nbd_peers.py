@@ -199,8 +199,7 @@ class RawServer:
         self.sessions: list[Session] = []
         self._serve = serve
         self._threads: list[threading.Thread] = []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
+        self._listener = self._bound()
         self._listener.listen(64)
         self._accepting = threading.Thread(target=self._accept)
         self._accepting.start()
@@ -217,6 +216,11 @@ class RawServer:
                 session.socket.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
+
+    def _bound(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(self.path))
+        return listener
 
     def _accept(self) -> None:
         while True:

@@ -40,7 +40,7 @@ def _proxy() -> Need:
     except (EnvironmentLacks, OSError, subprocess.TimeoutExpired):
         found = None
     remedy = "`pip install ascard` or `make setup` puts it beside ascar"
-    return Need("ascard proxy", "hold clients of NBD and Redis to congestion rules", found, remedy=remedy)
+    return Need("ascard proxy", "hold clients of NBD, HTTP, S3 and Redis to congestion rules", found, remedy=remedy)
 
 
 def _general() -> tuple[Need, ...]:

@@ -492,6 +492,7 @@ def test_totals_go_on_when_a_client_leaves(start, folder):
                 "read_bytes": 4096 * reads,
                 "written_bytes": 0,
                 "replies": reads,
+                "overloads": 0,
                 "refused": 0,
                 "silent": 0,
             }

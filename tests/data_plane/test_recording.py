@@ -139,20 +139,17 @@ def test_what_is_wrong_is_refused_and_a_new_recording_takes_the_place_of_the_las
         assert ask({"message": "rules.read/1", **wrong})["message"] == "refusal/1"
 
 
-VALUES = 'protocol = "resp"\n'
+OTHER = '[[route]]\nlisten = "unix:other.sock"\nserver = "unix:other"\n'
 
 
-@pytest.mark.parametrize(
-    "terms",
-    [VALUES, f'[[route]]\nlisten = "unix:values.sock"\nserver = "unix:values"\n{VALUES}'],
-    ids=["alone", "beside blocks"],
-)
+@pytest.mark.parametrize("protocol", ["resp", "http"])
+@pytest.mark.parametrize("before", ["", OTHER], ids=["alone", "beside blocks"])
 def test_other_protocols_are_not_recorded_and_a_watch_says_so_before_it_takes_rules_off(
-    start: Starter, folder: Path, terms: str
+    start: Starter, folder: Path, before: str, protocol: str
 ) -> None:
-    proxy = start.proxy(folder / "server.sock", terms=terms)
+    proxy = start.proxy(folder / "server.sock", terms=f'{before}protocol = "{protocol}"\n')
     reason = proxy.ask({"message": "rules.record/1", "seconds": 1})["reason"]
-    assert reason.startswith('route.protocol = "resp": its requests have no offsets')
+    assert reason.startswith(f'route.protocol = "{protocol}": its requests have no offsets')
     assert "no such recording" in proxy.ask({"message": "rules.read/1", "number": 1, "part": 0})["reason"]
     text = RuleSet.uniform(Action(0, 100, 7)).text()
     proxy.ask({"message": "rules.load/1", "rules": "a1", "text": text, "within_s": 60})

@@ -4,6 +4,7 @@
 //! The program of this crate feeds one with libFuzzer, which looks for bytes that reach new code; the tests read the
 //! corpora beside it, small inputs that each reach some code of their own.
 
+mod http;
 mod keeper;
 mod messages;
 mod network_blocks;
@@ -25,6 +26,7 @@ pub const PARSERS: &[(&str, Feed)] = &[
     ("expression", texts::expression),
     ("frames", messages::frames),
     ("guard", texts::guard),
+    ("http", http::http),
     ("interface-file", texts::interface_file),
     ("interface-messages", messages::interface_messages),
     ("keeper-journal", keeper::journal),

@@ -53,6 +53,9 @@ pub struct GoneStreams {
     pub written_bytes: u64,
     /// Requests replied to.
     pub replies: u64,
+    /// Those of them that the server has turned down because there were too many.
+    #[serde(default)]
+    pub overloads: u64,
     /// Connections that were refused before their first request: the server could not be reached, or one side is not who
     /// it should be, or says what it should not.
     #[serde(default)]
@@ -97,4 +100,7 @@ pub struct StreamIndicators {
     pub written_bytes: u64,
     /// Requests replied to so far.
     pub replies: u64,
+    /// Those of them that the server has turned down because there were too many.
+    #[serde(default)]
+    pub overloads: u64,
 }

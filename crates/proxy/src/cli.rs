@@ -15,7 +15,7 @@ use crate::watching::{reach, watch};
 
 /// What `ascard proxy --help` prints; its lines are the options.
 pub const HELP: &str = "\
-Hold clients of NBD and Redis on this node to a window and a pace, which rules may change while they work.
+Hold clients of NBD, HTTP (S3) and Redis on this node to a window and a pace, which rules may change while they work.
 
 Usage: ascard proxy --config FILE [--check | --watch]
 

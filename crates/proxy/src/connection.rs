@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use ascar_nbd::Malformed;
 
 use crate::LOG;
+use crate::http::Exchanges;
 use crate::nbd::Blocks;
-use crate::protocol::{Dialogue, Protocol};
+use crate::protocol::{Dialogue, LastWord, Protocol, Tell};
 use crate::replies::Replies;
 use crate::requests::Requests;
 use crate::resp::Values;
@@ -30,6 +31,14 @@ pub const LINGER: Duration = Duration::from_secs(30);
 
 /// How long a client may take to take in answers that can be kept for it.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a client may go on sending that has been told that it is over.
+const PARTING: Duration = Duration::from_secs(2);
+
+/// What such a client sends is read in pieces of this size.
+const PIECE_BYTES: usize = 4 << 10;
+
+/// Before it is looked again whether what comes before a last word has been written.
+const WRITING_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often a silent server is looked at within its limit.
 const LOOKS: u32 = 10;
@@ -43,6 +52,13 @@ pub enum End {
     Broken(String),
     /// The server says nothing any more.
     Silent(String),
+    /// What the client says is refused, and the client hears why.
+    Refused {
+        /// Why.
+        why: String,
+        /// What it hears, behind the answers to what it said before.
+        answer: Vec<u8>,
+    },
 }
 
 impl End {
@@ -60,7 +76,7 @@ impl End {
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Closed => None,
-            Self::Broken(why) | Self::Silent(why) => Some(why),
+            Self::Broken(why) | Self::Silent(why) | Self::Refused { why, .. } => Some(why),
         }
     }
 }
@@ -111,7 +127,24 @@ pub struct Connection<D> {
     is_partial: AtomicBool,
     /// Whether the client takes in no answers, although no more can be kept for it.
     is_choked: AtomicBool,
+    /// Whether what the client is to hear of replies is being written.
+    is_writing: AtomicBool,
     is_closed: AtomicBool,
+    /// Whether the client is to see that what it has of a reply is not all.
+    is_cut: AtomicBool,
+    /// Whether nobody reads what the client says any more.
+    is_read_out: AtomicBool,
+}
+
+/// Reads what a client says that has been told that it is over, until it ends that or has had its time: where something
+/// is unread, closing a connection takes back what was written.
+pub fn drain(client: &Side) {
+    let until = Instant::now() + PARTING;
+    let mut piece = [0; PIECE_BYTES];
+    if client.socket().limit_reads(PARTING).is_err() {
+        return;
+    }
+    while Instant::now() < until && client.read(&mut piece).is_ok_and(|count| count > 0) {}
 }
 
 impl<D: Dialogue> Connection<D> {
@@ -197,6 +230,12 @@ impl<D: Dialogue> Connection<D> {
         self.is_choked.load(Ordering::Relaxed)
     }
 
+    /// Whether what the client is to hear of replies is being written.
+    #[inline]
+    pub fn set_writing(&self, is_writing: bool) {
+        self.is_writing.store(is_writing, Ordering::Release);
+    }
+
     /// Whether it is over.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -211,6 +250,14 @@ impl<D: Dialogue> Connection<D> {
         self.stream.wake(&self.member);
     }
 
+    /// Ends what both directions are done with; a client whose replies were cut is to see that.
+    fn close_read_out(&self) {
+        if !self.is_cut.load(Ordering::Acquire) {
+            self.close();
+        }
+        self.stream.wake(&self.member);
+    }
+
     /// Passes requests and replies on until one side ends.
     fn run(&self) -> Result<(), End> {
         thread::scope(|scope| {
@@ -219,8 +266,13 @@ impl<D: Dialogue> Connection<D> {
                 .stack_size(STACK_BYTES)
                 .spawn_scoped(scope, || {
                     let ended = Replies::new(self).run();
-                    self.close();
-                    ended
+                    let is_told = self.on_server_end(&ended);
+                    match ended {
+                        Ok(()) | Err(End::Closed) if is_told => Err(End::Broken(
+                            "the server has ended the connection without an answer".to_owned(),
+                        )),
+                        other => other,
+                    }
                 });
             let replies = match replies {
                 Ok(thread) => thread,
@@ -228,12 +280,9 @@ impl<D: Dialogue> Connection<D> {
             };
             let ended = Requests::new(self).run();
             self.stream.state().end_turn(&self.member, false);
-            if !matches!(ended, Err(End::Broken(_) | End::Silent(_))) {
-                // What was asked before may still be answered, or has been and is not the client's yet.
-                self.server.shutdown(Shutdown::Write);
-                self.linger();
-            }
-            self.close();
+            self.on_client_end(&ended);
+            self.is_read_out.store(true, Ordering::Release);
+            self.close_read_out();
             let replied = replies.join().unwrap_or(Err(End::Closed));
             let worth_a_word = |end: &End| end.why().is_some();
             match (ended.err(), replied.err()) {
@@ -243,11 +292,116 @@ impl<D: Dialogue> Connection<D> {
         })
     }
 
-    /// Waits for the server to end, as long as it goes on answering.
+    /// The server has ended, or is left: what the client is still to hear of that, and whether that was an answer.
+    fn on_server_end(&self, ended: &Result<(), End>) -> bool {
+        self.set_writing(false);
+        let word = if self.is_read_out.load(Ordering::Acquire) {
+            LastWord::Close // it was left because its client has left
+        } else {
+            self.dialogue().last_word(ended)
+        };
+        if word == LastWord::Close {
+            self.close();
+            return false;
+        }
+        self.give_up();
+        let mut is_told = false;
+        match word {
+            LastWord::Close | LastWord::Told => {}
+            LastWord::Cut => {
+                self.is_cut.store(true, Ordering::Release);
+                self.is_closed.store(true, Ordering::Release);
+                self.client.cut();
+                self.server.shutdown(Shutdown::Both);
+                self.stream.wake(&self.member);
+                return false;
+            }
+            LastWord::Part(word) => {
+                is_told = !word.is_empty();
+                // A client that is gone needs no word.
+                let _ = self.client.write_all(&word);
+                self.part();
+            }
+        }
+        let until = Instant::now() + PARTING;
+        let is_read_out = || self.is_read_out.load(Ordering::Acquire);
+        while !is_read_out() && Instant::now() < until {
+            let moves = self.stream.state().moves();
+            self.stream.wait_for_move(&self.member, moves, is_read_out);
+        }
+        self.close();
+        is_told
+    }
+
+    /// The client has ended its sending, or is left, or the server takes no more of it.
+    fn on_client_end(&self, ended: &Result<(), End>) {
+        match ended {
+            Err(End::Refused { answer, .. }) => {
+                self.tell(answer);
+                self.give_up();
+                self.part();
+                drain(&self.client);
+            }
+            Err(End::Broken(_) | End::Silent(_)) => {}
+            Ok(()) if D::ENDS_WITH_CLIENT => {}
+            _ if !D::ENDS_WITH_CLIENT => {
+                // What was asked before may still be answered, or has been and is not the client's yet.
+                self.server.shutdown(Shutdown::Write);
+                self.linger();
+            }
+            _ => {
+                // The server may have said why before it took no more.
+                self.linger();
+                drain(&self.client);
+            }
+        }
+    }
+
+    /// Says something of its own to the client, behind the answers to what it said before.
+    fn tell(&self, answer: &[u8]) {
+        let until = Instant::now() + LINGER;
+        loop {
+            let (_, is_partial) = self.data();
+            let may = self.dialogue().tell(is_partial);
+            match may {
+                Tell::Now => break,
+                Tell::Never => return,
+                Tell::Later if self.is_closed() || Instant::now() >= until => return,
+                Tell::Later if self.client.socket().has_hung_up() => return,
+                Tell::Later => thread::sleep(WRITING_PAUSE),
+            }
+        }
+        while self.is_writing.load(Ordering::Acquire) && !self.is_closed() {
+            thread::sleep(WRITING_PAUSE);
+        }
+        // A client that is gone needs no word.
+        let _ = self.client.write_all(answer);
+    }
+
+    /// Leaves the server, and tells the client that nothing follows.
+    fn part(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.server.shutdown(Shutdown::Both);
+        self.client.shutdown(Shutdown::Write);
+        self.stream.wake(&self.member);
+    }
+
+    /// Gives back the places of what nobody will answer.
+    fn give_up(&self) {
+        let mut dialogue = self.dialogue();
+        let (requests, bytes) = dialogue.held();
+        dialogue.forget();
+        self.stream.state().give_up(requests, bytes);
+    }
+
+    /// Waits for the server to end, as long as it goes on answering somebody.
     fn linger(&self) {
         let pieces = || self.pieces.load(Ordering::Relaxed);
         let (mut since, mut before) = (Instant::now(), pieces());
         while !self.is_closed() {
+            if D::ENDS_WITH_CLIENT && self.client.socket().has_hung_up() {
+                return;
+            }
             let moves = self.stream.state().moves();
             self.stream
                 .wait_for_move(&self.member, moves, || self.is_closed());
@@ -270,6 +424,7 @@ pub fn serve(client: Socket, terms: &Terms, streams: &Streams) {
     let (end, ended) = match terms.protocol {
         Protocol::Nbd => carry::<Blocks>(client, &who, terms, streams),
         Protocol::Resp => carry::<Values>(client, &who, terms, streams),
+        Protocol::Http => carry::<Exchanges>(client, &who, terms, streams),
     };
     let Err(end) = end else { return };
     let server = terms.server.to_string();
@@ -277,7 +432,7 @@ pub fn serve(client: Socket, terms: &Terms, streams: &Streams) {
         (End::Closed, _) => {}
         (End::Silent(_), _) => streams.count(&server, |gone| gone.silent += 1),
         (End::Broken(_), Ended::Early) => streams.count(&server, |gone| gone.refused += 1),
-        (End::Broken(_), Ended::Later) => {}
+        (End::Broken(_) | End::Refused { .. }, _) => {}
     }
     if let Some(why) = end.why() {
         LOG.line(format_args!("{who} to {server}: {why}; it is closed"));
@@ -320,6 +475,9 @@ fn carried<D: Dialogue>(
     // Where its answers are kept for it, a client is not waited for.
     client.limit_writes((D::KEPT_BYTES_MAX > 0).then_some(PATIENCE))?;
     server.limit_writes(Some(LOOK))?;
+    if let Some(limit) = D::CLIENT_LIMIT {
+        client.socket().limit_reads(limit)?;
+    }
     if let Some(limit) = terms.answer_limit {
         server.socket().limit_reads((limit / LOOKS).min(LOOK))?;
     }
@@ -335,7 +493,10 @@ fn carried<D: Dialogue>(
         taken: AtomicU64::new(0),
         is_partial: AtomicBool::new(false),
         is_choked: AtomicBool::new(false),
+        is_writing: AtomicBool::new(false),
         is_closed: AtomicBool::new(false),
+        is_cut: AtomicBool::new(false),
+        is_read_out: AtomicBool::new(false),
     };
     let ended = connection.run();
     let (requests, bytes) = connection.dialogue().held();

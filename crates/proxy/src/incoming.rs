@@ -1,6 +1,7 @@
 //! What has come from one side and was not passed on: one buffer a direction, which a piece of a header outlasts.
 
 use std::io;
+use std::ops::Range;
 
 use crate::side::Side;
 use crate::splicing::{LENGTH_BYTES_MIN, SHORT_BYTES};
@@ -75,6 +76,13 @@ impl Incoming {
     #[inline]
     pub fn until(&self, at: usize) -> &[u8] {
         &self.buffer[self.start..at]
+    }
+
+    /// Takes out some of what has come behind a place: they are not passed on.
+    pub fn cut(&mut self, at: usize, range: Range<usize>) {
+        let (start, end) = (at + range.start, at + range.end);
+        self.buffer.copy_within(end..self.end, start);
+        self.end -= end - start;
     }
 
     /// So many bytes were passed on.

@@ -7,7 +7,7 @@
 //! is agreed on by words of the protocol's own or in the [`opening`]; [`requests`] go to the server as the
 //! [`stream`] admits them, [`replies`] come back and are told to it, each by what has come ([`incoming`]), long payloads
 //! past both by [`splicing`]. Where a request begins and what a reply answers is for the [`protocol`] to tell, which is
-//! [`nbd`] or [`resp`]; [`turns`] are those of a server's streams
+//! [`nbd`], [`http`] or [`resp`]; [`turns`] are those of a server's streams
 //! where few are active at a time; [`streams`] are all of them, the [`recorder`] writes down what they do while somebody
 //! wants to know, and the [`plane`] is where rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
@@ -25,6 +25,7 @@ pub mod connection;
 pub mod control;
 pub mod ending;
 pub mod fault;
+pub mod http;
 pub mod incoming;
 pub mod kept;
 pub mod listening;

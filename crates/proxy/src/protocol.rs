@@ -4,6 +4,8 @@
 //! A protocol is a [`Dialogue`], which [`crate::connection`] serves; [`Protocol`] is its name in the file.
 
 use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
 
 use ascar_plane::RecordedKind;
 use serde::Deserialize;
@@ -23,6 +25,8 @@ pub enum Protocol {
     /// Network block devices.
     #[default]
     Nbd,
+    /// HTTP/1.1, and so S3.
+    Http,
     /// Redis, and what speaks as it does.
     Resp,
 }
@@ -39,6 +43,7 @@ impl fmt::Display for Protocol {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Nbd => "nbd",
+            Self::Http => "http",
             Self::Resp => "resp",
         })
     }
@@ -83,8 +88,12 @@ pub struct Answer {
     pub read_bytes: u64,
     /// What the server got; 0 where it has refused it.
     pub written_bytes: u64,
+    /// Whether [`Dialogue::take_moved`] has told these bytes.
+    pub is_counted: bool,
     /// Whether it was asked to write.
     pub writes: bool,
+    /// Whether the server has turned it down because there are too many.
+    pub is_overload: bool,
 }
 
 /// Bytes that pass together: those of a head that has been looked at, and of what follows it and need not be.
@@ -116,8 +125,34 @@ pub enum Next<T> {
     Found(T),
     /// More must come before it can be told; never so where [`crate::incoming::HEAD_BYTES_MAX`] are at hand.
     Needs,
+    /// These of the bytes are not passed on; what is left is asked about again.
+    Cut(Range<usize>),
     /// From here on nothing can be told, for this reason: all that follows on both sides passes as it comes.
     Passes(String),
+}
+
+/// Whether the proxy may say something of its own to a client that asks for what is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tell {
+    /// It may, and says nothing else from now on; nor does the server.
+    Now,
+    /// Not before what was asked earlier is answered.
+    Later,
+    /// It may not: an answer has begun, or something was said already.
+    Never,
+}
+
+/// What a client hears at the end of its connection when the server has ended it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LastWord {
+    /// That it is over, at once.
+    Close,
+    /// Nothing more: it is being told by the other direction.
+    Told,
+    /// This, which may be nothing; then it has a moment to stop sending.
+    Part(Vec<u8>),
+    /// That what it has is not whole.
+    Cut,
 }
 
 /// A protocol as it is spoken on one connection. Both directions share it; what is in flight is kept in it.
@@ -128,6 +163,12 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
     /// How much of what the server says is kept for a client that does not read it, so that those requests are answered
     /// for which it waits with reading: clients send many before they read what came of the first. 0: it reads meanwhile.
     const KEPT_BYTES_MAX: usize = 0;
+
+    /// How long a client may take for what it has begun to say; None: for ever.
+    const CLIENT_LIMIT: Option<Duration> = None;
+
+    /// Whether a client that has ended its sending waits for no answer any more.
+    const ENDS_WITH_CLIENT: bool = false;
 
     /// Connects a client to its server, up to where requests may follow. A client that has to show who it is does so
     /// before the server hears of it. `say` is told what is worth a line in the log.
@@ -157,6 +198,11 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
     /// What was said once all of the last piece has passed, if that was its end; asked once then.
     fn take_answer(&mut self) -> Option<Answer>;
 
+    /// Bytes that were read and written since this was last asked, of protocols that tell them before the answer.
+    fn take_moved(&mut self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Requests that wait for their answers.
     fn count(&self) -> usize;
 
@@ -169,4 +215,27 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
 
     /// Keeps nothing in mind any more.
     fn forget(&mut self);
+
+    /// The server has ended its sending: the request that is answered by that, where a reply may end so.
+    fn on_server_end(&mut self) -> Option<Answer> {
+        None
+    }
+
+    /// Why a client that does not go on with what it has begun is left.
+    fn late(&self) -> End {
+        End::Closed
+    }
+
+    /// Whether a client may be told now that what it says is refused; `is_amid` is whether that is of a request that the
+    /// server has got the beginning of.
+    fn tell(&mut self, is_amid: bool) -> Tell {
+        let _ = is_amid;
+        Tell::Never
+    }
+
+    /// What the client hears when the server has come to this end.
+    fn last_word(&mut self, ended: &Result<(), End>) -> LastWord {
+        let _ = ended;
+        LastWord::Close
+    }
 }

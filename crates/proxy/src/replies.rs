@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
-use crate::protocol::{Dialogue, IN_FLIGHT_MAX, Next};
-use crate::recorder::Place;
+use crate::protocol::{Answer, Dialogue, IN_FLIGHT_MAX, Next};
 use crate::socket::{Either, wait_for_either};
 use crate::splicing::{Passed, Splicing, Waits};
 use crate::stream::{LOOK, State};
@@ -89,15 +88,21 @@ impl<'a, D: Dialogue> Shared<'a, D> {
         }
     }
 
+    fn on_answer(&mut self, answer: &Answer, connection: &Connection<D>) {
+        self.state.on_reply(answer, self.now_us);
+        if let Some(sent) = answer.sent {
+            let moved_bytes = answer.read_bytes.max(answer.written_bytes);
+            let record = connection.stream.record();
+            record.on_answer(sent.record, moved_bytes, self.now_us);
+        }
+    }
+
     /// All of a piece has passed: the request that it answers is in flight no more.
     fn on_passed(&mut self, connection: &Connection<D>) {
+        self.state.on_moved(self.dialogue.take_moved());
         let is_full = self.dialogue.count() >= IN_FLIGHT_MAX;
         if let Some(answer) = self.dialogue.take_answer() {
-            self.state.on_reply(&answer, self.now_us);
-            let moved_bytes = answer.read_bytes.max(answer.written_bytes);
-            let place = answer.sent.map_or_else(Place::default, |sent| sent.record);
-            let record = connection.stream.record();
-            record.on_answer(place, moved_bytes, self.now_us);
+            self.on_answer(&answer, connection);
             if is_full {
                 connection.member.call();
             }
@@ -129,6 +134,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         while self.fill()? {
+            self.connection.set_writing(true);
             let (until, looked) = self.looked();
             // What was right before a mistake is the client's.
             self.hand(until)?;
@@ -136,7 +142,13 @@ impl<'a, D: Dialogue> Replies<'a, D> {
             if self.incoming.awaits_long_payload() && self.untaken.count() == 0 {
                 self.splice()?;
             }
+            self.connection.set_writing(false);
         }
+        let mut shared = Shared::of(self.connection);
+        if let Some(answer) = shared.dialogue.on_server_end() {
+            shared.on_answer(&answer, self.connection);
+        }
+        drop(shared);
         self.end()
     }
 
@@ -237,7 +249,7 @@ impl<'a, D: Dialogue> Replies<'a, D> {
         if !self.connection.passes() {
             match self.scan() {
                 (_, Next::Passes(why)) => self.connection.pass_unheld(&why),
-                (at, Next::Needs) => return (at, Ok(())),
+                (at, Next::Needs | Next::Cut(_)) => return (at, Ok(())),
                 (at, Next::Found(end)) => return (at, Err(end)),
             }
         }
@@ -264,6 +276,10 @@ impl<'a, D: Dialogue> Replies<'a, D> {
             let piece = match shared.dialogue.next_reply(self.incoming.from(at)) {
                 Ok(Next::Found(piece)) => piece,
                 Ok(Next::Needs) => break Next::Needs,
+                Ok(Next::Cut(range)) => {
+                    self.incoming.cut(at, range);
+                    continue;
+                }
                 Ok(Next::Passes(why)) => break Next::Passes(why),
                 Err(end) => break Next::Found(end),
             };

@@ -2,6 +2,7 @@
 //!
 //! What waits stays in the one buffer; when that is full nothing more is read, and the client is held up.
 
+use std::io;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part, Sent};
 use crate::recorder::{Leaving, Place, StreamRecord};
-use crate::splicing::{Passed, Splicing};
+use crate::splicing::{Passed, Splicing, Waits};
 use crate::stream::{Admission, Member, State};
 
 /// Why a connection passes unheld whose client only sends.
@@ -27,6 +28,8 @@ pub struct Requests<'a, D> {
     is_within: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
+    /// Since when there is the beginning of what is not whole yet.
+    begun: Option<Instant>,
     /// When what is in the buffer was looked at first, after it was read.
     asked_us: Option<u64>,
     splicing: Splicing,
@@ -97,6 +100,7 @@ impl<D: Dialogue> Shared<'_, D> {
             ..self.state.on_send(ask, self.now_us)
         });
         let kept = self.dialogue.on_send(part.request, sent);
+        self.state.on_moved(self.dialogue.take_moved());
         if let Some(ask) = ask
             && ask.is_held
             && (kept.is_err() || !ask.is_answered)
@@ -138,6 +142,7 @@ impl<'a, D: Dialogue> Requests<'a, D> {
             place: None,
             is_within: false,
             gone_since: None,
+            begun: None,
             asked_us: None,
             splicing: Splicing::default(),
         }
@@ -149,6 +154,12 @@ impl<'a, D: Dialogue> Requests<'a, D> {
     /// When the connection is over.
     pub fn run(mut self) -> Result<(), End> {
         clock::be_precise();
+        let ended = self.pass_requests();
+        self.connection.set_partial(self.is_amid());
+        ended
+    }
+
+    fn pass_requests(&mut self) -> Result<(), End> {
         while self.fill()? {
             loop {
                 if self.connection.passes() {
@@ -165,7 +176,10 @@ impl<'a, D: Dialogue> Requests<'a, D> {
                         self.splice()?;
                         break;
                     }
-                    Stop::Empty => break,
+                    Stop::Empty => {
+                        self.look_for_whole()?;
+                        break;
+                    }
                     // What it waits for cannot come before it has sent this.
                     Stop::Full { .. } | Stop::TooMany { .. } if self.connection.is_choked() => {
                         self.connection.pass_unheld(CHOKED);
@@ -205,10 +219,45 @@ impl<'a, D: Dialogue> Requests<'a, D> {
     /// Reads what has come; false at the end.
     fn fill(&mut self) -> Result<bool, End> {
         self.connection.set_partial(self.is_amid());
-        let filled = self.incoming.fill(&self.connection.client)?;
+        let filled = loop {
+            match self.incoming.fill(&self.connection.client) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.look_for_rest()?,
+                filled => break filled?,
+            }
+        };
         self.connection.set_partial(false);
         self.asked_us = None;
         Ok(filled)
+    }
+
+    /// Nothing has come for as long as a read may wait.
+    ///
+    /// # Errors
+    /// When the client has begun something, and does not go on with it.
+    fn look_for_rest(&self) -> Result<(), End> {
+        if self.connection.is_closed() {
+            return Err(End::Closed);
+        }
+        if self.is_amid() || !self.incoming.ends_at(self.incoming.start()) {
+            return Err(self.connection.dialogue().late());
+        }
+        Ok(())
+    }
+
+    /// What has come is the beginning of something.
+    ///
+    /// # Errors
+    /// When that was so for too long: a client must not go on for ever by a byte at a time.
+    fn look_for_whole(&mut self) -> Result<(), End> {
+        let is_piece = !self.incoming.ends_at(self.incoming.start());
+        self.begun = self.begun.filter(|_| is_piece);
+        if let Some(limit) = D::CLIENT_LIMIT
+            && is_piece
+            && self.begun.get_or_insert_with(Instant::now).elapsed() >= limit
+        {
+            return Err(self.connection.dialogue().late());
+        }
+        Ok(())
     }
 
     /// Writes what may leave, which begins with the rest of a request's data where `is_rest`. A server may take its time,
@@ -241,10 +290,12 @@ impl<'a, D: Dialogue> Requests<'a, D> {
                 connection.on_taken();
                 connection.set_partial(left > 0);
             },
-            |_| {
-                // The server is waited for, and not the client.
-                connection.set_partial(false);
-                self.look(false).map(|()| true)
+            |waits| match waits {
+                Waits::ForMore => self.look_for_rest().map(|()| true),
+                Waits::ForRoom => {
+                    connection.set_partial(false);
+                    self.look(false).map(|()| true)
+                }
             },
         );
         connection.set_partial(false);
@@ -283,6 +334,13 @@ impl<'a, D: Dialogue> Requests<'a, D> {
             let part = match shared.dialogue.next_request(self.incoming.from(at)) {
                 Ok(Next::Found(part)) => part,
                 Ok(Next::Needs) => return (at, Stop::Empty),
+                Ok(Next::Cut(range)) => {
+                    self.incoming.cut(at, range);
+                    if self.incoming.ends_at(at) {
+                        return (at, Stop::Empty);
+                    }
+                    continue;
+                }
                 Ok(Next::Passes(why)) => return (at, Stop::Passes(why)),
                 Err(end) => return (at, Stop::Broken(end)),
             };
@@ -290,6 +348,7 @@ impl<'a, D: Dialogue> Requests<'a, D> {
             if let Some(stop) = shared.stops(&part, has_place) {
                 return (at, stop);
             }
+            self.begun = None;
             self.is_within = part.has_more;
             self.incoming.expect_payload(part.piece.body_bytes);
             at = self.incoming.skip_payload(at + part.piece.head_bytes);
@@ -349,6 +408,9 @@ impl<'a, D: Dialogue> Requests<'a, D> {
         if has_moved || !self.connection.client.socket().has_hung_up() {
             self.gone_since = None;
             return Ok(());
+        }
+        if D::ENDS_WITH_CLIENT {
+            return Err(End::Closed);
         }
         match self.gone_since {
             Some(since) if since.elapsed() >= LINGER => Err(End::Closed),

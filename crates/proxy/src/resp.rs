@@ -185,7 +185,9 @@ impl Dialogue for Values {
             sent,
             read_bytes: reply.bytes,
             written_bytes,
+            is_counted: false,
             writes: written_bytes > reply.bytes,
+            is_overload: false,
         })
     }
 

@@ -124,6 +124,11 @@ impl Side {
         self.socket.limit_writes(limit)
     }
 
+    /// Ends reading, and has the other end know that what it has was cut: by TLS, or once the socket is dropped.
+    pub fn cut(&self) {
+        self.socket.cut();
+    }
+
     /// Ends one or both directions; what was written before is still delivered.
     pub fn shutdown(&self, how: Shutdown) {
         if let Some(tls) = &self.tls

@@ -139,6 +139,19 @@ impl Socket {
         Ok(wait_for_either(None, self, limit)? == Some(Either::TakesMore))
     }
 
+    /// Ends reading, and has the other end told, once this is dropped, that it was cut and has not ended.
+    pub fn cut(&self) {
+        if let Self::Tcp(stream) = self {
+            let at_once = libc::linger {
+                l_onoff: 1,
+                l_linger: 0,
+            };
+            // Where it is refused, an end is all that can be said.
+            let _ = setsockopt(stream, sockopt::Linger, &at_once);
+        }
+        self.shutdown(Shutdown::Read);
+    }
+
     /// Whether the other end has ended its sending, or is gone.
     #[must_use]
     pub fn has_hung_up(&self) -> bool {

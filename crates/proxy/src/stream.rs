@@ -53,6 +53,7 @@ pub struct State {
     read_bytes: u64,
     written_bytes: u64,
     replies: u64,
+    overloads: u64,
 }
 
 /// A connection, as its stream knows it.
@@ -186,27 +187,50 @@ impl State {
     /// A request was answered.
     #[inline]
     pub fn on_reply(&mut self, answer: &Answer, now_us: u64) {
-        self.read_bytes += answer.read_bytes;
-        self.written_bytes += answer.written_bytes;
+        if !answer.is_counted {
+            self.on_moved((answer.read_bytes, answer.written_bytes));
+        }
         let Some(sent) = &answer.sent else { return };
         self.replies += 1;
-        if sent.is_held {
-            let read_bytes = u32::try_from(answer.read_bytes).unwrap_or(u32::MAX);
+        self.overloads += u64::from(answer.is_overload);
+        if !sent.is_held {
+            return;
+        }
+        if answer.is_overload {
+            // Its process time says nothing: it was not processed.
+            self.hold.controller.on_timeout(sent.at_us, now_us);
+        } else {
+            // More than it asked for, where that could not be told before.
+            let moved_bytes = answer.read_bytes.max(answer.written_bytes);
+            let moved_bytes = u32::try_from(moved_bytes).unwrap_or(u32::MAX);
             self.hold.controller.on_reply(&Reply {
                 sent_us: sent.at_us,
                 now_us,
-                bytes: sent.bytes.max(read_bytes),
+                bytes: sent.bytes.max(moved_bytes),
                 in_flight: self.in_flight,
                 write: answer.writes,
                 sequential: sent.is_sequential,
             });
-            self.release(1, sent.bytes.into());
         }
+        self.release(1, sent.bytes.into());
+    }
+
+    /// Bytes were read and written.
+    #[inline]
+    pub fn on_moved(&mut self, (read_bytes, written_bytes): (u64, u64)) {
+        self.read_bytes += read_bytes;
+        self.written_bytes += written_bytes;
     }
 
     /// A request that had its place never leaves, or nobody will answer it.
     pub fn give_back(&mut self, bytes: u32) {
         self.release(1, bytes.into());
+    }
+
+    /// Nobody will answer these requests, which had their places.
+    pub fn give_up(&mut self, requests: u32, bytes: u64) {
+        self.release(requests, bytes);
+        self.call_next();
     }
 
     /// From now on a connection passes unheld; so many of its requests had their place.
@@ -252,6 +276,7 @@ impl Stream {
             read_bytes: 0,
             written_bytes: 0,
             replies: 0,
+            overloads: 0,
         };
         Self {
             client,
@@ -423,6 +448,7 @@ impl Stream {
         gone.read_bytes += state.read_bytes;
         gone.written_bytes += state.written_bytes;
         gone.replies += state.replies;
+        gone.overloads += state.overloads;
     }
 
     /// What it shows.
@@ -448,6 +474,7 @@ impl Stream {
             read_bytes: state.read_bytes,
             written_bytes: state.written_bytes,
             replies: state.replies,
+            overloads: state.overloads,
         }
     }
 }
@@ -484,7 +511,9 @@ mod tests {
             sent: Some(sent),
             read_bytes: 4096,
             written_bytes: 0,
+            is_counted: false,
             writes: false,
+            is_overload: false,
         }
     }
 
@@ -501,6 +530,30 @@ mod tests {
         let shown = stream.indicators();
         assert_eq!((shown.in_flight, shown.window), (2, Some(2.0)));
         assert_eq!((shown.read_bytes, shown.replies), (4096, 1));
+    }
+
+    #[test]
+    fn an_overload_is_congestion_and_no_reply() {
+        let controller = AnyController::rival("aimd", 1).unwrap();
+        let hold = Hold {
+            controller,
+            has_window: true,
+        };
+        let (stream, member) = stream(hold);
+        let mut state = stream.state();
+        let before = state.hold.controller.window();
+        assert_eq!(state.admit(&member, 4096, 10), Admission::Now);
+        let overload = Answer {
+            is_overload: true,
+            read_bytes: 5,
+            ..sent(10)
+        };
+        state.on_reply(&overload, 1_000);
+        assert!(state.hold.controller.window().requests_x100 < before.requests_x100);
+        drop(state);
+        let shown = stream.indicators();
+        assert_eq!((shown.in_flight, shown.overloads, shown.replies), (0, 1, 1));
+        assert_eq!((shown.read_bytes, shown.ack_ewma_us), (5, 0));
     }
 
     #[test]

@@ -110,6 +110,7 @@ fn indicators(config: &Config, observed: &Observed) -> Map<String, Value> {
             total(gone.written_bytes, &|it| it.written_bytes),
         );
         put("replies_total", total(gone.replies, &|it| it.replies));
+        put("overloads_total", total(gone.overloads, &|it| it.overloads));
         put("refused_total", json!(gone.refused));
         put("silent_total", json!(gone.silent));
         let mut put_mean = |name: &str, of: &dyn Fn(&StreamIndicators) -> Option<f64>| {
@@ -163,6 +164,7 @@ mod tests {
             read_bytes: 4096,
             written_bytes: 0,
             replies: 1,
+            overloads: 3,
         };
         let shown = |streams, gone| indicators(&config, &Observed { streams, gone });
         let streams = vec![stream(Some(8.0), 3), stream(Some(4.0), 4)];
@@ -180,6 +182,7 @@ mod tests {
             read_bytes: 1_000,
             written_bytes: 5,
             replies: 9,
+            overloads: 4,
             refused: 2,
             silent: 1,
         };
@@ -187,6 +190,7 @@ mod tests {
         assert_eq!(found["0.read_bytes_total"], json!(9192));
         assert_eq!(found["0.written_bytes_total"], json!(5));
         assert_eq!(found["0.replies_total"], json!(11));
+        assert_eq!(found["0.overloads_total"], json!(10));
         assert_eq!(found["1.replies_total"], json!(0));
         assert_eq!(
             (&found["0.refused_total"], &found["0.silent_total"]),

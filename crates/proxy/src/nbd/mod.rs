@@ -118,7 +118,9 @@ impl Dialogue for Blocks {
             sent: Some(sent),
             read_bytes: if reads { moved } else { 0 },
             written_bytes: if reads { 0 } else { moved },
+            is_counted: false,
             writes: sent.bytes > 0 && !reads,
+            is_overload: false,
         })
     }
 

@@ -1,0 +1,237 @@
+//! Messages of HTTP on one side are the messages on the other: heads and bodies of random kinds and lengths, by length or
+//! in chunks, cut anywhere, one behind the other, while the hold of the stream changes.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use ascar_congestion::{Action, RuleSet};
+use ascar_proxy::address::Address;
+use ascar_proxy::connection::serve;
+use ascar_proxy::protocol::Protocol;
+use ascar_proxy::socket::Socket;
+use ascar_proxy::streams::{OwnHold, Streams};
+use ascar_proxy::terms::Terms;
+use ascar_random::Random;
+
+const EXCHANGES: usize = 80;
+
+/// A request and its response, as they are said.
+#[derive(Debug)]
+struct Exchange {
+    request: Vec<u8>,
+    response: Vec<u8>,
+    /// The data of both bodies.
+    data_bytes: u64,
+    is_overload: bool,
+}
+
+/// A body of a random length, behind a head that tells it in one of two ways.
+fn message(first: &str, random: &mut Random) -> (Vec<u8>, u64) {
+    let most = [1, 700, 200_000][random.below(3) as usize];
+    let data: Vec<u8> = (0..random.below(most))
+        .map(|at| (at ^ most) as u8)
+        .collect();
+    let mut bytes = first.as_bytes().to_vec();
+    if random.below(2) == 0 {
+        bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", data.len()).as_bytes());
+        bytes.extend_from_slice(&data);
+    } else {
+        bytes.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+        let mut rest = &data[..];
+        while !rest.is_empty() {
+            let count = (1 + random.below(50_000) as usize).min(rest.len());
+            let (chunk, behind) = rest.split_at(count);
+            bytes.extend_from_slice(format!("{count:X};x=\"y\"\r\n").as_bytes());
+            bytes.extend_from_slice(chunk);
+            bytes.extend_from_slice(b"\r\n");
+            rest = behind;
+        }
+        bytes.extend_from_slice(b"0\r\nX-Sum: 1\r\n\r\n");
+    }
+    (bytes, data.len() as u64)
+}
+
+fn exchange(number: usize, random: &mut Random) -> Exchange {
+    let kind = random.below(4);
+    let method = ["GET", "HEAD", "PUT", "POST"][kind as usize];
+    let signed = "a".repeat(random.below(2_000) as usize);
+    let head = format!(
+        "{method} /bucket/{number}%20?x=a+b HTTP/1.1\r\nhOST: s3\r\nAuthorization:  AWS4 {signed} \r\n"
+    );
+    let (request, sent_bytes) = match kind {
+        0 | 1 => ([head.as_bytes(), b"\r\n"].concat(), 0),
+        _ => message(&head, random),
+    };
+    let early = ["", "HTTP/1.1 100 Continue\r\n\r\n"][random.below(2) as usize];
+    let answer = random.below(4);
+    let (response, got_bytes) = match answer {
+        0 => (
+            b"HTTP/1.1 204 No Content\r\nETag: \"a\"\r\n\r\n".to_vec(),
+            0,
+        ),
+        _ if kind == 1 => (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n".to_vec(),
+            0,
+        ),
+        1 => message("HTTP/1.1 503 Slow Down\r\n", random),
+        _ => message("HTTP/1.1 200 \r\nx-amz-id-2: b\r\n", random),
+    };
+    Exchange {
+        request,
+        response: [early.as_bytes(), &response].concat(),
+        data_bytes: sent_bytes + got_bytes,
+        is_overload: answer == 1 && kind != 1,
+    }
+}
+
+/// Writes in pieces of random lengths.
+fn write_cut(mut to: &UnixStream, mut bytes: &[u8], random: &mut Random) {
+    while !bytes.is_empty() {
+        let most = if random.below(3) == 0 { 40 } else { 100_000 };
+        let count = (1 + random.below(most) as usize).min(bytes.len());
+        to.write_all(&bytes[..count]).unwrap();
+        bytes = &bytes[count..];
+    }
+}
+
+/// A server that knows what it will be asked; the most requests that it had at once.
+fn answer(client: &UnixStream, all: &[Exchange], seed: u64) -> usize {
+    let (open, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (asked, answers) = std::sync::mpsc::channel::<usize>();
+    thread::scope(|scope| {
+        let open = &open;
+        scope.spawn(move || {
+            let mut random = Random::new(seed);
+            for number in answers {
+                if random.below(4) == 0 {
+                    thread::sleep(std::time::Duration::from_micros(random.below(2_000)));
+                }
+                // Once its last byte is there, the next request may come.
+                open.fetch_sub(1, Ordering::SeqCst);
+                write_cut(client, &all[number].response, &mut random);
+            }
+        });
+        let mut reading = client;
+        for (number, exchange) in all.iter().enumerate() {
+            let mut heard = vec![0; exchange.request.len()];
+            reading.read_exact(&mut heard).unwrap();
+            assert!(heard == exchange.request, "request {number} differs");
+            let now = open.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(now, Ordering::SeqCst);
+            asked.send(number).unwrap();
+        }
+        drop(asked);
+    });
+    most.into_inner()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ascar-proxy-http-{}-{name}", std::process::id()));
+    std::fs::create_dir(&path).unwrap();
+    path
+}
+
+/// One connection; what passed it must be the same on both sides. The most requests that the server had at once.
+fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
+    let folder = folder(name);
+    let path = folder.join("server");
+    let listener = UnixListener::bind(&path).unwrap();
+    let streams = Streams::new(own);
+    let (client, proxied) = UnixStream::pair().unwrap();
+    let mut random = Random::new(seed);
+    let all: Vec<Exchange> = (0..EXCHANGES)
+        .map(|number| exchange(number, &mut random))
+        .collect();
+    let is_over = AtomicBool::new(false);
+    let most = thread::scope(|scope| {
+        let (streams, is_over, all) = (&streams, &is_over, &all);
+        let serving = scope.spawn(move || {
+            let (server, _) = listener.accept().unwrap();
+            answer(&server, all, seed + 1)
+        });
+        scope.spawn(move || {
+            let terms = Terms {
+                protocol: Protocol::Http,
+                ..Terms::of(Address::Unix(path))
+            };
+            serve(Socket::Unix(proxied), &terms, streams);
+        });
+        if changes {
+            let mut random = Random::new(seed + 2);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::SeqCst) {
+                    let action = Action {
+                        m100: 0,
+                        b100: 100 + random.below(900) as i32,
+                        tau_us: [0, 20, 5_000_000][random.below(3) as usize],
+                    };
+                    let rules = (random.below(3) > 0).then(|| RuleSet::uniform(action));
+                    streams.follow(rules);
+                    thread::sleep(std::time::Duration::from_micros(random.below(3_000)));
+                }
+            });
+        }
+        let saying = client.try_clone().unwrap();
+        let writing = scope.spawn(move || {
+            for exchange in all {
+                write_cut(&saying, &exchange.request, &mut random);
+            }
+        });
+        for (number, exchange) in all.iter().enumerate() {
+            let mut heard = vec![0; exchange.response.len()];
+            (&client).read_exact(&mut heard).unwrap();
+            assert!(heard == exchange.response, "response {number} differs");
+        }
+        is_over.store(true, Ordering::SeqCst);
+        writing.join().unwrap();
+        let most = serving.join().unwrap();
+        drop(client);
+        most
+    });
+    assert!(streams.observe().is_empty());
+    let data_bytes: u64 = all.iter().map(|it| it.data_bytes).sum();
+    assert_eq!(streams.moved_bytes(), data_bytes);
+    let overloads = all.iter().filter(|it| it.is_overload).count();
+    let gone = &streams.gone()[0];
+    assert_eq!(
+        (gone.replies, gone.overloads),
+        (EXCHANGES as u64, overloads as u64)
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+    most
+}
+
+#[test]
+fn everything_passes_without_a_hold() {
+    for seed in 0..4 {
+        pass(&format!("free{seed}"), OwnHold::default(), false, seed * 10);
+    }
+}
+
+#[test]
+fn everything_passes_within_a_window() {
+    let own = OwnHold {
+        window: Some(3),
+        gap_us: 10,
+        ..OwnHold::default()
+    };
+    for seed in 0..4 {
+        let most = pass(&format!("window{seed}"), own, false, 1_000 + seed * 10);
+        assert!(most <= 3, "{most} at once");
+    }
+}
+
+#[test]
+fn everything_passes_while_rules_change() {
+    for seed in 0..4 {
+        pass(
+            &format!("rules{seed}"),
+            OwnHold::default(),
+            true,
+            2_000 + seed * 10,
+        );
+    }
+}

@@ -1,0 +1,270 @@
+"""A real S3 server and a real client: both sides of the proxy have the same bytes.
+
+Without versitygw (`go install github.com/versity/versitygw/cmd/versitygw@v1.8.0`) or boto3 this is skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import random
+import shutil
+import socket
+import threading
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, suppress
+from subprocess import DEVNULL, Popen
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from data_plane_peers import free_port, until
+from http_peers import HTTP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from data_plane_peers import Starter
+
+pytestmark = pytest.mark.slow
+
+KEY_ID, SECRET = "example", "example-secret"
+PART_BYTES = 5 << 20
+# What a server draws anew, or tells the time by.
+DRAWN = {"date", "last-modified", "x-amz-request-id", "x-amz-id-2", "x-amz-version-id"}
+
+
+class Recorder:
+    """A listener that passes bytes on to an address, and keeps them by connection.
+
+    Args:
+        port: of the server, on this machine.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.sent: list[bytearray] = []
+        self.got: list[bytearray] = []
+        self._to = port
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._begin(self._accept)
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for one in self._sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for one in [self._listener, *self._sockets]:
+            one.close()
+
+    def _begin(self, work: Callable[..., None], *arguments: Any) -> None:
+        self._threads.append(threading.Thread(target=work, args=arguments))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._to))
+            self._sockets += [client, server]
+            self.sent.append(bytearray())
+            self.got.append(bytearray())
+            self._begin(self._pass, client, server, self.sent[-1])
+            self._begin(self._pass, server, client, self.got[-1])
+
+    @staticmethod
+    def _pass(come: socket.socket, go: socket.socket, kept: bytearray) -> None:
+        with suppress(OSError):
+            while data := come.recv(1 << 16):
+                kept += data
+                go.sendall(data)
+        for side, how in ((go, socket.SHUT_WR), (come, socket.SHUT_RD)):
+            with suppress(OSError):
+                side.shutdown(how)
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of an S3 server."""
+    found = shutil.which("versitygw")
+    if found is None:
+        pytest.skip("versitygw is missing: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+    port, folder = free_port(), tmp_path_factory.mktemp("s3")
+    environment = {**os.environ, "ROOT_ACCESS_KEY": KEY_ID, "ROOT_SECRET_KEY": SECRET}
+    command = [found, "--port", f"127.0.0.1:{port}", "posix", folder]
+    with Popen(command, env=environment, stdout=DEVNULL, stderr=DEVNULL) as process:
+
+        def listens() -> bool:
+            with socket.socket() as asking:
+                return asking.connect_ex(("127.0.0.1", port)) == 0
+
+        until(lambda: listens() or process.poll() is not None)
+        assert process.poll() is None
+        yield port
+        process.kill()
+
+
+def client_of(port: int) -> Any:
+    """A client of boto3's that tries once."""
+    boto3 = pytest.importorskip("boto3")
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        aws_access_key_id=KEY_ID,
+        aws_secret_access_key=SECRET,
+        region_name="us-east-1",
+        config=Config(
+            retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}, signature_version="s3v4"
+        ),
+    )
+
+
+class Operations:
+    """Operations of a client, one after the other, and what came of each.
+
+    Args:
+        client: of boto3's.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.bucket = client, "sixty"
+        self.found: list[tuple[str, int, dict[str, str], str]] = []
+
+    def do(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """One operation; errors that the server tells are results, too."""
+        from botocore.exceptions import ClientError
+
+        arguments.setdefault("Bucket", self.bucket)
+        try:
+            response = getattr(self.client, name)(**arguments)
+        except ClientError as error:
+            response = dict(error.response)
+        metadata = response["ResponseMetadata"]
+        body = response.get("Body")
+        data = body.read() if body is not None else b""
+        told = {field: "" if field in DRAWN else value for field, value in metadata["HTTPHeaders"].items()}
+        self.found.append((name, metadata["HTTPStatusCode"], told, hashlib.sha256(data).hexdigest()))
+        return response
+
+
+def work(operations: Operations) -> None:
+    """Sixty operations and more."""
+    do, draw = operations.do, random.Random(1)
+    do("create_bucket")
+    do("create_bucket")
+    do("head_bucket")
+    do("head_bucket", Bucket="nobodys-bucket")
+    do("get_bucket_location")
+    keys = ["a", "b/c", "b/d e", "b/f+g", "\u00fc/%2F", "sizes/0", "sizes/1", "sizes/large"]
+    sizes = [5, 100, 1_000, 4_096, 70_000, 0, 1, 3 << 20]
+    for key, size in zip(keys, sizes, strict=True):
+        data = draw.randbytes(size)
+        do("put_object", Key=key, Body=data, Metadata={"made-by": "test", "n": str(size)})
+        do("head_object", Key=key)
+        do("get_object", Key=key)
+    do("get_object", Key="sizes/large", Range="bytes=100-199")
+    do("get_object", Key="sizes/large", Range="bytes=-10")
+    do("get_object", Key="a", Range="bytes=100-")
+    tag = do("head_object", Key="a")["ETag"]
+    do("get_object", Key="a", IfNoneMatch=tag)
+    do("get_object", Key="a", IfMatch='"00"')
+    do("get_object", Key="nothing")
+    do("head_object", Key="nothing")
+    do("put_object", Key="typed", Body=b"{}", ContentType="application/json", CacheControl="no-store")
+    do("put_object", Key="summed", Body=b"abc", ChecksumAlgorithm="SHA256")
+    do("get_object", Key="summed", ChecksumMode="ENABLED")
+    do("put_object", Key="piped", Body=io.BytesIO(draw.randbytes(200_000)))
+    do("copy_object", Key="copy", CopySource={"Bucket": operations.bucket, "Key": "b/c"})
+    do("get_object", Key="copy")
+    do("put_object_tagging", Key="a", Tagging={"TagSet": [{"Key": "k", "Value": "v w"}]})
+    do("get_object_tagging", Key="a")
+    do("delete_object_tagging", Key="a")
+    do("list_objects_v2")
+    do("list_objects_v2", Prefix="b/", Delimiter="/")
+    token = do("list_objects_v2", MaxKeys=2).get("NextContinuationToken", "")
+    do("list_objects_v2", MaxKeys=2, ContinuationToken=token)
+    do("list_objects", Prefix="sizes/")
+    upload = do("create_multipart_upload", Key="parts")["UploadId"]
+    parts = []
+    for number in (1, 2, 3):
+        data = draw.randbytes(PART_BYTES if number < 3 else 1_000)
+        part = do("upload_part", Key="parts", UploadId=upload, PartNumber=number, Body=data)
+        parts.append({"PartNumber": number, "ETag": part["ETag"]})
+    do("list_parts", Key="parts", UploadId=upload)
+    do("complete_multipart_upload", Key="parts", UploadId=upload, MultipartUpload={"Parts": parts})
+    do("get_object", Key="parts")
+    upload = do("create_multipart_upload", Key="given-up")["UploadId"]
+    do("list_multipart_uploads")
+    do("abort_multipart_upload", Key="given-up", UploadId=upload)
+    do("delete_object", Key="copy")
+    do("delete_object", Key="copy")
+    do("delete_objects", Delete={"Objects": [{"Key": key} for key in keys]})
+    for key in ("typed", "summed", "piped", "parts"):
+        do("delete_object", Key=key)
+    do("list_objects_v2")
+    do("delete_bucket")
+    do("head_bucket")
+
+
+def alike(found: tuple[str, int, dict[str, str], str]) -> tuple[str, int, dict[str, str], str]:
+    """What does not depend on the ids that a server draws, which lists and uploads tell in their bodies."""
+    name, status, told, data = found
+    if "list" in name or "multipart" in name or name in {"copy_object", "delete_objects"} or status >= 400:
+        told = {field: value for field, value in told.items() if field not in {"content-length", "etag"}}
+    return name, status, told, data
+
+
+def test_sixty_operations_through_the_proxy_are_those_without_it(start: Starter, gateway: int):
+    port = free_port()
+    with ExitStack() as stack:
+        behind = stack.enter_context(Recorder(gateway))
+        proxy = start.proxy(
+            f"tcp:127.0.0.1:{behind.port}", "window = 2\n", terms=HTTP, listen=f"tcp:127.0.0.1:{port}"
+        )
+        before = stack.enter_context(Recorder(port))
+        direct, proxied = (Operations(client_of(at)) for at in (gateway, before.port))
+        work(direct)
+        work(proxied)
+        assert len(proxied.found) >= 60
+        assert {status for _, status, *_ in proxied.found} >= {200, 204, 206, 304, 404, 412}
+        for one, other in zip(direct.found, proxied.found, strict=True):
+            assert alike(one) == alike(other)
+        proxied.client.close()
+        until(lambda: not proxy.streams())
+        assert sorted(map(bytes, before.sent)) == sorted(map(bytes, behind.sent)), "requests"
+        assert sorted(map(bytes, before.got)) == sorted(map(bytes, behind.got)), "responses"
+        asked = b"".join(before.sent)
+        assert asked.count(b"AWS4-HMAC-SHA256 Credential=") >= 60
+        assert b"100-continue" in asked
+        assert proxy.log() == ""
+
+
+def test_a_request_that_was_signed_before_and_one_that_is_not_right(start: Starter, gateway: int):
+    port = free_port()
+    start.proxy(f"tcp:127.0.0.1:{gateway}", terms=HTTP, listen=f"tcp:127.0.0.1:{port}")
+    client = client_of(port)
+    client.create_bucket(Bucket="signed")
+    data = random.Random(2).randbytes(100_000)
+    client.put_object(Bucket="signed", Key="a", Body=data)
+    url = client.generate_presigned_url("get_object", {"Bucket": "signed", "Key": "a"})
+    with urllib.request.urlopen(url, timeout=20) as response:
+        assert response.read() == data
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+        urllib.request.urlopen(url.replace("Signature=", "Signature=0"), timeout=20)
+    refused.value.close()
+    client.delete_object(Bucket="signed", Key="a")
+    client.delete_bucket(Bucket="signed")
+    client.close()
