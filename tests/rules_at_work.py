@@ -28,6 +28,9 @@ class RulesAtWork:
     def take_off(self):
         self.kept = self.trial = None
 
+    def look_again(self):
+        """Nobody else changes them."""
+
     def observe(self, seconds):
         self.time_s += seconds
         return {"threads": 1.0}

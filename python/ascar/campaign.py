@@ -19,14 +19,13 @@ from ascar.errors import InputError, StageFailed, StudyError
 from ascar.evaluation import Clock, Evaluator, LoadLimit
 from ascar.events import Event
 from ascar.metric_names import check_metrics
-from ascar.remote import load_there
 from ascar.reserve import SEARCH_SHARE, SEARCH_SHARE_MIN
 from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
 from ascar.space import change_costs_s, study_space
 from ascar.study import duration
-from ascar.systems import Adopting, Guarded, Housing, Owned, Reusing, open_target
+from ascar.systems import Adopting, Guarded, Owned, Reusing, open_target
 from ascar.systems.asking import apply_checked, entering
 from ascar.workloads import SelfEnding, Workload, open_workload
 
@@ -111,8 +110,6 @@ class PreparedStudy:
         else:
             _check_time(study, target)
             workload = open_workload(study.workload, target.default_workload, target.workloads)
-            if isinstance(target, Housing):
-                workload = load_there(target, study.workload, workload)
         ticks: Clock = clock or getattr(target, "clock", time.monotonic)
         day = None if hasattr(target, "clock") else Day()
         space = _space_of(study, target)

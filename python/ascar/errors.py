@@ -10,6 +10,7 @@
     ├── Refused                     2   a safety rule says no: lock held, device in use, not allowed
     ├── WorkError                   1   the work itself failed
     │   ├── StageFailed                 mkfs, mount, fill or workload failed or ran out of time
+    │   ├── NothingDone                 the load did nothing while it was observed
     │   ├── KeeperLost                  the keeper died or cannot be understood
     │   ├── MessagingError              a message server, a node or a controller does not answer
     │   └── HistoryError                the history cannot be read or written
@@ -84,6 +85,10 @@ class StageFailed(WorkError):
 
 class KeeperLost(WorkError):
     """The keeper died, or what it says cannot be understood."""
+
+
+class NothingDone(WorkError):
+    """The load did nothing while it was observed."""
 
 
 class MessagingError(WorkError):

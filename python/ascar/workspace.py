@@ -30,6 +30,19 @@ class LoadNode(Protocol):
         """
         ...
 
+    def end_load(self, mark: str) -> None:
+        """Kill whatever a load has left there.
+
+        Args:
+            mark: what each of its processes has in its environment, `NAME=VALUE`.
+        """
+        ...
+
+    @property
+    def last_words(self) -> str | None:
+        """The end of what its console has shown, once it is gone; None while it is up."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
@@ -44,6 +57,7 @@ class Workspace:
             allocated outside the group. None: there is no group.
         environment: variables that programs of the load are given, such as the address of a server.
         node: the machine that the directory is on, where programs of the load run; None: this one.
+        group: on a node, the control group that holds the load, by its directory. None: there is none.
     """
 
     directory: Path
@@ -52,6 +66,7 @@ class Workspace:
     admit: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     node: LoadNode | None = None
+    group: Path | None = None
 
 
 def reaching(variables: Mapping[str, str], folder: Path | None) -> dict[str, str]:

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.history import History
-from ascar.library import GainEntry, Library
 from ascar.rule_learning.task import LearnTask, learn_rules
 from ascar.rules import Action, RuleSet
 from ascar.sharp import objective_of
 from ascar.sharp.deployment import Roster, rules_id
 from ascar.sharp.live_comparison import Lengths, in_turns
-from ascar.sharp.matching import observed
-from ascar.simulation import preset
 from data_plane_peers import disk_of, needed
 
 if TYPE_CHECKING:
@@ -127,24 +124,6 @@ def test_a_proxy_without_rules_has_nothing_to_learn(
     done = ascar(proxy, "learn", "--budget", "20 s")
     assert done.returncode == 2
     assert "rules: no rules are in force; deploy some with `ascar sharp deploy` first" in done.stderr
-
-
-def test_a_proxy_that_records_nothing_is_not_watched(
-    start: Starter, disk: Callable[..., ModelledDisk], tmp_path: Path
-) -> None:
-    proxy = start.proxy(disk(Path("random-write"), "--size", "1GiB").socket)
-    library = tmp_path / "library.jsonl"
-    features = observed(preset("random-write"))
-    with Library.writing(library) as kept:
-        for at in range(12):
-            kept.add_workload(f"load{at}", {key: value * (1 + at) for key, value in features.items()})
-        rules = kept.add_rules(WIDE, "load0", OBJECTIVE.text).id
-        for name in kept.workloads:
-            kept.add_gain(GainEntry(rules, name, OBJECTIVE.text, 0.1))
-    done = ascar(proxy, "watch", "--budget", "20 s", "--library", str(library))
-    assert done.returncode != 0
-    (line,) = [one for one in done.stderr.splitlines() if one.startswith("error: ")]
-    assert "client1" in line and "records nothing" in line
 
 
 def _shown(proxy: Proxy) -> dict[str, Any]:

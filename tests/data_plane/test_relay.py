@@ -6,32 +6,23 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ascar.messaging import Link, MessageServer, RequestRefused
-from ascar.messaging.server_config import User
 from ascar.program.node_binary import find_ascard
-from ascar.sharp.deployment.messages import (
-    Beat,
-    InForce,
-    LoadRules,
-    Show,
-    beat,
-    controller_user,
-    manager_user,
-)
-from data_plane_peers import Proxy, Starter, disk_of, until
+from ascar.sharp.deployment.messages import Beat, InForce, LoadRules, Show, beat, manager_user
+from data_plane_peers import disk_of, until
 from nbd_peers import RawClient, RawServer, Session
+from proxy_site import RULES, Site, agent_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-RULES = "1,2\n0,2147483647,0,2147483647,100,2147483647,0,300,0\n"
+    from data_plane_peers import Starter
 
 
 def serve(session: Session) -> None:
@@ -39,61 +30,6 @@ def serve(session: Session) -> None:
     session.negotiate()
     for asked in session.requests():
         session.answer(asked)
-
-
-def agent_user() -> User:
-    """An agent that also speaks for controllers."""
-    rules = controller_user("agent")
-    return User(
-        "agent", publish=("ascar.capes.>", *rules.publish), subscribe=("ascar.capes.>", *rules.subscribe)
-    )
-
-
-class Site:
-    """A message server, and nodes with a proxy and its agent each."""
-
-    def __init__(self, start: Starter, folder: Path, server: MessageServer) -> None:
-        self.start, self.folder, self.server = start, folder, server
-        self.proxies: list[Proxy] = []
-        self.agents: list[subprocess.Popen[bytes]] = []
-
-    def node(self, target: Path) -> None:
-        """One node more; its agent may be there before its proxy."""
-        number = len(self.proxies) + 1
-        folder = self.folder / f"node{number}"
-        folder.mkdir()
-        (folder / "agent.toml").write_text(
-            f'node = "node{number}"\nconnection = "{self.server.settings_path("agent")}"\n'
-            f'[[proxy]]\ncontrol = "../proxy{number}/control.sock"\n'
-        )
-        command = [find_ascard(), "agent", "--config", folder / "agent.toml"]
-        with (folder / "agent.log").open("w") as log:
-            self.agents.append(self.start.started(command, stderr=log))
-        proxy = self.start.proxy(target, 'state_directory = "state"\n', controller=f"client{number}")
-        self.proxies.append(proxy)
-
-    def log(self, number: int) -> str:
-        """What an agent has said."""
-        return (self.folder / f"node{number}" / "agent.log").read_text()
-
-    def sharp(self, *words: str, fails: str | None = None) -> Any:
-        """What `ascar sharp` prints; or that it fails, and says so."""
-        (self.folder / "rules.txt").write_text(RULES)
-        connection = ["--connection", self.server.settings_path("manager"), "--json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "ascar", "sharp", *words, *connection],
-            capture_output=True, text=True, check=False, cwd=self.folder,
-            env={"ASCAR_RUNTIME_DIR": str(self.folder / "run"), "PATH": "/usr/bin:/bin"},
-        )  # fmt: skip
-        if fails is not None:
-            assert done.returncode == 1 and fails in done.stderr, (done.returncode, done.stderr)
-            return None
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def in_force(self) -> list[str | None]:
-        """What each proxy says of itself."""
-        return [one.ask({"message": "rules.show/1"})["rules"] for one in self.proxies]
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -252,6 +253,21 @@ def test_it_is_not_removed_while_only_it_can_put_something_back(installed: Path)
     left = done(installed, f"find / -xdev -name '*ascar*' {elsewhere}")
     assert left.split() == ["/etc/ascar"], left
     assert done(installed, "ls /var/lib | grep ascar || true") == ""
+
+
+def test_no_file_has_the_time_of_the_build(packages: Path) -> None:
+    said = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if said.returncode != 0:
+        pytest.skip("this is no checkout: the time of its last commit is not known")
+    for package in packages.glob("*_0.1.0_*.deb"):
+        with (
+            subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
+            tarfile.open(fileobj=unpacking.stdout, mode="r|") as files,
+        ):
+            times = {file.mtime for file in files}
+        assert times == {int(said.stdout)}, package.name
 
 
 def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None:

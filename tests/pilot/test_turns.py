@@ -129,7 +129,7 @@ class Chosen:
 def watched(reference, candidate, objective):
     system = AtWork(reference, candidate, None)
     events = []
-    RuleWatcher(system, Chosen(), objective, WatchOptions(), TEST, listener=events.append).cycle()
+    RuleWatcher(system, Chosen(), objective, WatchOptions(), TEST, listener=events.append, bounds=()).cycle()
     (last,) = (one for one in events if one.kind in ("verified", "rolled-back"))
     assert (last.kind == "verified") == (system.kept == AFTER)
     return last.shown.gain, last.shown.improved

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from ascar.errors import StageFailed
 from ascar.program import leftovers
 from ascar.program.running import STDERR_BYTES_MAX, Program, ProgramExit, check, run_program
 from ascar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHELL = "/bin/sh"
 
@@ -278,3 +282,53 @@ def test_only_root_can_run_as_somebody_else():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "only root can run a load as user 'root'" in done.stdout
+
+
+class There:
+    """A node whose programs run here."""
+
+    name = "there"
+
+    def __init__(self, last_words: str | None = None) -> None:
+        self.last_words = last_words
+        self.words: list[str] = []
+        self.marks: list[str] = []
+
+    def load_words(self, argv: Sequence[str], *, group: bool) -> list[str]:
+        self.words = [*argv, "group" if group else "alone"]
+        return list(argv)
+
+    def end_load(self, mark: str) -> None:
+        self.marks.append(mark)
+
+
+def test_a_program_of_a_node_is_given_its_place_group_and_mark(tmp_path):
+    node, load, group = There(), tmp_path / "load", tmp_path / "group"
+    load.mkdir()
+    group.mkdir()
+    heard: list[bytes] = []
+    there = Workspace(load, environment={"A": "b c"}, node=node, group=group)
+    script = shell('pwd; echo "$A"; echo "$ASCAR_LOAD"; echo $$', interrupt_group=False)
+    ended = run_program(script, there, lambda chunk, _: heard.append(chunk) is not None)
+    assert ended.status == 0, ended.stderr
+    place, given, mark, pid = b"".join(heard).decode().splitlines()
+    assert (place, given) == (str(load), "b c")
+    assert node.marks == [f"ASCAR_LOAD={mark}"], "what it has left is looked for by its mark"
+    assert (group / "cgroup.procs").read_text().split() == [pid]
+    assert node.words[-1] == "alone"
+
+
+def test_the_account_of_a_load_in_a_node_is_taken_there_and_not_here(tmp_path):
+    node, entry = There(), pwd.getpwnam("nobody")
+    with suppress(StageFailed):  # who is not root here becomes nobody else
+        run_program(shell("true"), Workspace(tmp_path, user="nobody", node=node))
+    at = node.words.index("setpriv")
+    words = [f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--init-groups", SHELL]
+    assert node.words[at + 1 : at + 5] == words
+    assert f"HOME={entry.pw_dir}" in node.words[:at]
+
+
+def test_a_node_that_dies_fails_the_load_with_the_end_of_its_console(tmp_path):
+    with pytest.raises(StageFailed, match="load: node there: it is gone") as caught:
+        run_program(shell("echo late >&2"), Workspace(tmp_path, node=There("Kernel panic\n")))
+    assert caught.value.stderr == "Kernel panic\nlate\n"

@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
 
-from ascar import typed
 from ascar.campaign import PreparedStudy
-from ascar.errors import AscarError, EnvironmentLacks, Refused, StageFailed, StudyError
-from ascar.nodes.local import LocalNode
-from ascar.remote import load_there
-from ascar.remote.load import LoadThere
-from ascar.remote.worker import TrialWorker
-from ascar.results.measurement import Readings, Series
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
+from ascar.program import Program, run_program
 from ascar.space import Guarantee
 from ascar.study import Study
-from ascar.systems import Housing, open_target
+from ascar.systems import open_target
 from ascar.systems.keeper import Keeper
 from ascar.systems.localfs_node import NodeFileSystem, _image
-from ascar.systems.node_worker import NodeWorker
 from ascar.systems.published_spaces import published_space
-from ascar.systems.trial_messages import ToldReadings, TrialRequest, continued, decode_answer, encode
 from ascar.testbed import user_mode
 from ascar.testing.systems import TargetContract
-from ascar.workloads import Declaring, SelfEnding
-from ascar.workspace import LoadTiming, Workspace
+from ascar.workloads import open_workload
+from ascar.workspace import LoadTiming
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping
 
+    from ascar.results.measurement import Series
     from ascar.space import Configuration
     from ascar.systems import Target
     from ascar.systems.localfs import LocalFileSystem
@@ -225,215 +218,23 @@ def test_all_that_was_published_can_be_made_on_a_large_image(
     assert published_space(name).permit_weaker(Guarantee).count() == count
 
 
-# The conversation, with a process here.
-
-
-def told(script: str) -> NodeWorker:
-    words = [sys.executable, "-c", f"import json, sys, time\nline = sys.stdin.readline\n{script}"]
-    return NodeWorker(LocalNode("there"), words)
-
-
-def test_values_and_looks_come_as_they_are() -> None:
-    worker = told(
-        "asked = json.loads(line())\n"
-        "print(json.dumps({'look': {'rate': [[0.1, 0.2], [5, None]]}}), flush=True)\n"
-        "ends = json.loads(line())['given']['ends']\n"
-        "print(json.dumps({'ok': [asked, ends]}), flush=True)\n"
+def test_a_load_that_works_on_files_of_this_machine_is_refused(tmp_path: Path) -> None:
+    file = study_of(tmp_path, "storage-v1")
+    file.write_text(
+        file.read_text().replace(
+            'kind = "fio"\npreset = "small-files-fsync"\nscale = 0.1', 'kind = "pgbench"'
+        )
     )
-    seen: list[Mapping[str, Series]] = []
-
-    def look(series: Mapping[str, Series]) -> bool:
-        seen.append(series)
-        return True
-
-    answer = worker.ask("run", {"x": 1}, 30, list, look)
-    assert answer == [{"ask": "run", "given": {"x": 1}}, True]
-    assert not worker.has_failed
-    assert seen[0]["rate"].seconds.tolist() == [0.1, 0.2]
-    assert math.isnan(seen[0]["rate"].values[1])
-    worker.close()
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind", "failed"),
-    [
-        ({"kind": "StageFailed", "message": "no", "stage": "mount", "stderr": "why"}, StageFailed, False),
-        ({"kind": "EnvironmentLacks", "message": "no"}, EnvironmentLacks, False),
-        ({"kind": "Refused", "message": "no"}, Refused, False),
-        ({"kind": "KeeperLost", "message": "no"}, StageFailed, True),
-        ({"kind": "other", "message": "no"}, StageFailed, True),
-        ({"kind": "SystemExit", "message": "no"}, StageFailed, True),
-    ],
-)
-def test_what_failed_there_is_raised_here(
-    fault: Mapping[str, str], kind: type[AscarError], failed: bool
-) -> None:
-    worker = told(f"line()\nprint(json.dumps({{'fault': {dict(fault)!r}}}), flush=True)\nline()")
-    with pytest.raises(kind) as caught:
-        worker.ask("apply", {}, 30, NoneType)
-    assert caught.value.message == ("mount: no" if fault["kind"] == "StageFailed" else caught.value.message)
-    assert caught.value.message.endswith("no")
-    assert worker.has_failed == failed
-    worker.close()
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("line()", "load: node there: it is gone while it was asked to run"),
-        ("line()\ntime.sleep(60)", "load: node there: no reply in time"),
-        ("line()\nprint('[1', flush=True)\nline()", "load: the node answers what cannot be understood"),
-        ("line()\nprint('{\"look\": 3}', flush=True)\nline()", "load: the node answers what cannot be"),
-        (
-            "line()\nwhile True: print('x' * 10**6, end='', flush=True)",
-            "load: node there: its reply has no end",
-        ),
-    ],
-)
-def test_a_process_that_dies_hangs_or_lies_fails_the_load_by_name(script: str, words: str) -> None:
-    worker = told(script)
-    with pytest.raises(StageFailed) as caught:
-        worker.ask("run", {}, 1.0 if "in time" in words else 30.0, NoneType)
-    assert words in caught.value.message
-    assert "\n" not in caught.value.message
-    assert worker.has_failed
-    worker.close()
-
-
-READINGS = {"metrics": {}, "load_s": 1.0, "ended": "time", "notes": "", "tail_s": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        ({"ok": "nonsense"}, dict[str, float]),
-        ({"ok": {"rate": [1]}}, dict[str, float]),
-        ({}, ToldReadings),
-        ({"ok": {**READINGS, "series": {"rate": [[0.1, 0.2], [1.0]]}}}, ToldReadings),
-        ({"look": {"rate": [[0.1, 0.2], [1.0]]}}, NoneType),
-    ],
-)
-def test_an_answer_of_another_shape_fails_the_load_by_name(answer: object, kind: type[Any]) -> None:
-    worker = told(f"line()\nprint({json.dumps(answer)!r}, flush=True)\nline()")
-    with pytest.raises(StageFailed, match="load: the node answers what cannot be understood"):
-        worker.ask("run", {}, 30, kind, lambda series: False)
-    assert worker.has_failed
-    worker.close()
-
-
-def test_an_interrupt_in_the_middle_leaves_it_as_failed() -> None:
-    worker = told("line()\nprint(json.dumps({'look': {}}), flush=True)\nline()")
-
-    def interrupted(_: Mapping[str, Series]) -> bool:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        worker.ask("run", {}, 30, NoneType, interrupted)
-    assert worker.has_failed
-    worker.close()
-
-
-def test_the_process_there_answers_whatever_happens() -> None:
-    asked = [TrialRequest("apply", {}), TrialRequest("open", {"target": {"kind": "localfs", "sise": 1}})]
-    said: list[bytes] = []
-    TrialWorker(iter([encode(one) for one in asked]), said.append).serve()
-    first, second = (decode_answer(one).fault for one in said)
-    assert first is not None
-    assert first.kind == "other"
-    assert second is not None
-    assert (second.kind, "target.sise" in second.message) == ("StudyError", True)
-
-
-def test_a_look_has_all_readings_and_sends_the_new_ones() -> None:
-    """All of them each time, four times a second for an hour, would be gigabytes, of one processor."""
-    said: list[bytes] = []
-    answers = iter([encode(TrialRequest("look", {"ends": False}))] * 400)
-    worker = TrialWorker(answers, said.append)
-    seconds = [0.25 * at for at in range(400)]
-    values = [math.nan if at == 7 else 1e3 / 3 for at in range(400)]
-    looked: dict[str, Series] = {}
-    for count in range(1, 400):
-        series = {"rate": Series.of(seconds[:count], values[:count])}
-        if count == 300:
-            series["late"] = series["rate"]
-        if count >= 350:  # a load that counts anew
-            series = {"rate": Series.of(seconds[: count - 349], values[: count - 349])}
-        worker._may_end(series)
-        answer = decode_answer(said[-1])
-        assert answer.look is not None
-        looked = continued(looked, answer.kept, answer.look)
-        assert set(looked) == set(series)
-        for name, of in series.items():
-            np.testing.assert_array_equal(looked[name].values, of.values)
-            np.testing.assert_array_equal(looked[name].seconds, of.seconds)
-    assert sum(map(len, said)) < 399 * 200
-
-
-def test_readings_of_hours_are_one_answer() -> None:
-    worker = told("line()\nprint('{\"ok\": [' + '0.12345678,' * 10**6 + '1]}', flush=True)\nline()")
-    assert len(worker.ask("run", {}, 30, list)) == 10**6 + 1
-    worker.close()
-
-
-def test_readings_come_back_as_they_were() -> None:
-    series = {"rate": Series.of([0.1, 0.2], [1.5, math.nan])}
-    before = Readings(series, {"p99_ms": math.nan, "n": 3.0}, 0.2, "enough", "notes", 0.01)
-    line = encode(ToldReadings.of(before))
-    after = typed.decode(line, ToldReadings).readings
-    assert (after.load_s, after.ended, after.notes, after.tail_s) == (0.2, "enough", "notes", 0.01)
-    assert after.metrics["n"] == 3.0
-    assert math.isnan(after.metrics["p99_ms"])
-    assert after.series["rate"].values[0] == 1.5
-    assert math.isnan(after.series["rate"].values[1])
-
-
-class Echo:
-    """A load without a word of what it reports, and its place."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def describe(self) -> Mapping[str, Any]:
-        return {"kind": "echo"}
-
-    def prepare(self, workspace: Workspace) -> None:
-        raise AssertionError("it is not run here")
-
-    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
-        raise AssertionError("it is not run here")
-
-    def prepare_load(self, options: Mapping[str, Any]) -> None:
-        self.asked.append(f"prepare {options['kind']}")
-
-    def run_load(self, options: Mapping[str, Any], timing: LoadTiming) -> Readings:
-        self.asked.append(f"run {options['kind']} {timing.load_max_s}")
-        return Readings({}, {}, timing.load_max_s)
-
-
-class Declared(Echo):
-    reported = frozenset({"x"})
-    ends_by_itself = True
-
-
-@pytest.mark.parametrize(("kind", "declares"), [(Echo, False), (Declared, True)])
-def test_a_load_is_passed_on(kind: type[Echo], declares: bool, tmp_path: Path) -> None:
-    echo = kind()
-    assert isinstance(echo, Housing)
-    load = load_there(echo, {"kind": "echo"}, echo)
-    load.prepare(Workspace(tmp_path))
-    load.run(Workspace(tmp_path), timing(2.0))
-    assert echo.asked == ["prepare echo", "run echo 2.0"]
-    assert load.describe() == {"kind": "echo"}
-    assert isinstance(load, Declaring) == declares
-    assert isinstance(load, SelfEnding)
-    assert load.ends_by_itself == declares
+    with pytest.raises(
+        StudyError, match=r"workload\.kind = 'pgbench': must be one of command, filebench, fio"
+    ):
+        PreparedStudy.open(Study.read(file))
 
 
 def test_a_study_has_its_load_where_its_target_is(tmp_path: Path) -> None:
     study = Study.read(study_of(tmp_path, "storage-v1"))
     prepared = PreparedStudy.open(study)
     assert isinstance(prepared.target, NodeFileSystem)
-    assert isinstance(prepared.workload, LoadThere)
     assert prepared.workload.describe()["preset"] == "small-files-fsync"
     assert not (tmp_path / "disk.img").exists()
 
@@ -484,11 +285,36 @@ def test_a_study_of_a_service_s_account_sees_its_directory(
             assert seen.out == Path("job.fio").read_bytes()
 
 
+@IN_NODE[0]
+@IN_NODE[1]
+def test_a_load_has_its_account_and_its_memory_and_leaves_nothing(tmp_path: Path) -> None:
+    with in_node(user="nobody", image=str(tmp_path / "image")) as target:
+        node = target._node
+        assert node is not None
+        ratio = node.run(["cat", "/proc/sys/vm/dirty_ratio"], 20)
+        assert target.space["vm_dirty_ratio"].default == int(ratio.out)
+        target.apply(target.space.default())
+        rows = open_workload({"kind": "sqlite-transactions", "rows": 1000})
+        rows.prepare(replace(target.workspace, user=None))
+        target.settle()
+        heard: list[bytes] = []
+        script = "id -un; touch mine; setsid sleep 1000 >/dev/null 2>&1 & cat /proc/self/cgroup"
+        program = Program("load", ["sh", "-c", script], 60.0)
+        ended = run_program(program, target.workspace, lambda chunk, _: heard.append(chunk) is not None)
+        assert ended.status == 0, ended.stderr
+        assert b"nobody" in b"".join(heard)
+        assert b"/ascar-" in b"".join(heard)
+        assert node.run(["pidof", "sleep"], 20).status == 1
+        readings = rows.run(replace(target.workspace, user=None), timing())
+        assert readings.metrics["throughput_ops_per_s"] > 0
+        assert target.cycle_s(target.space.default(), {}) > 0
+
+
 def tried(target: NodeFileSystem, configuration: Configuration) -> None:
     target.apply(configuration)
-    target.prepare_load(LOAD)
+    open_workload(LOAD).prepare(target.workspace)
     target.settle()
-    assert target.run_load(LOAD, timing()).metrics["throughput_ops_per_s"] > 0
+    assert open_workload(LOAD).run(target.workspace, timing()).metrics["throughput_ops_per_s"] > 0
     assert target.sample().counters["device_write_bytes"] > 0
     target.drain(60)
     assert target._node is not None
@@ -558,7 +384,7 @@ def test_a_node_that_dies_in_a_trial_fails_it_by_name_and_the_next_goes_on(tmp_p
         node = target._node
         assert node is not None
         target.apply(configuration)
-        target.prepare_load(LOAD)
+        open_workload(LOAD).prepare(target.workspace)
         target.settle()
 
         def cut(_: Mapping[str, Series]) -> bool:
@@ -566,9 +392,9 @@ def test_a_node_that_dies_in_a_trial_fails_it_by_name_and_the_next_goes_on(tmp_p
             return False
 
         with pytest.raises(StageFailed, match="load: node localfs: it is gone") as caught:
-            target.run_load(LOAD, timing(5.0, cut))
+            open_workload(LOAD).run(target.workspace, timing(5.0, cut))
         assert caught.value.stage == "load"
-        with pytest.raises(StageFailed, match="is not up"):
+        with pytest.raises(StageFailed, match="sample: node localfs: it is gone"):
             target.sample()
         tried(target, configuration)  # on a disk that had been the dead one's
         os.killpg(node._kernel.process.pid, signal.SIGKILL)

@@ -18,13 +18,14 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.study import Study
 from ascar.systems import open_target
 from ascar.systems.nfs import Nfs, existing, nfs_space, restoration
-from ascar.systems.nfs.existing import ExistingNfs, check_idle
+from ascar.systems.nfs.existing import ExistingNfs
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import COUNTERS, NfsMounted, counters_of, mount_at, mounted
+from ascar.systems.nfs.mounts import COUNTERS, NfsMounted, check_idle, counters_of, mount_at, mounted
 from ascar.systems.nfs.restoration import NfsRestoration
 from ascar.systems.nfs.settings import NfsEnds, in_order
 from ascar.systems.nfs.space import chosen
 from ascar.systems.nfs.statements import forms_of
+from ascar.systems.undo_record import command_of
 
 DATA = Path(__file__).parents[1] / "data" / "nfs"
 MOUNTINFO = (DATA / "mountinfo").read_text()
@@ -487,12 +488,12 @@ def test_what_somebody_has_mounted_there_since_stays(there: Machine, line: str) 
 
 def test_the_keeper_is_told_what_puts_a_mount_back() -> None:
     record = NfsRestoration("s:/d", "/mnt/d", ("rw", "vers=4.2"), {"nfs.max_session_slots": 64}, mounts=False)
-    program, _, module, _ = record.command
+    program, _, module, _ = command_of(record)
     assert (program, module) == (sys.executable, "ascar.systems.nfs.restoration")
     wrong = NfsRestoration("s:/d", "/mnt/d", (), {"nfsd.threads": 1}, mounts=False)
     with pytest.raises(InputError, match=r"'nfsd\.threads': must be a setting of a client"):
         wrong.carry_out()
-    done = subprocess.run([*record.command[:3], "{}"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command_of(record)[:3], "{}"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "missing required field" in done.stderr
 

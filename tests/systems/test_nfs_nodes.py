@@ -43,7 +43,7 @@ import json, sys
 from ascar.systems.nfs import Nfs
 with Nfs(json.loads(sys.argv[1])) as target:
     target.apply(target.space.default())
-    print(target._nodes.server._kernel.process.pid, target._place, flush=True)
+    print(target._nodes.server._kernel.process.pid, target._nodes.place, flush=True)
     sys.stdin.read()
 """
 

@@ -10,7 +10,9 @@ use ascar_interface::key::Key;
 use ascar_interface::nodes::{Hello, Nodes};
 use ascar_interface::relay::Action;
 use ascar_messaging::protocol::{Event, Parser};
-use ascar_plane::{Asked, Endpoint, Plane, StreamIndicators, Told};
+use ascar_plane::{
+    Asked, Endpoint, Plane, RecordedKind, RecordedRequest, Recording, StreamIndicators, Told,
+};
 use ascar_wire::{Decoder, Encoder, Frame};
 
 /// Frames, each behind its length; what could be read is written and read again.
@@ -134,7 +136,7 @@ pub fn rule_requests(bytes: &[u8]) {
     }
 }
 
-/// A plane that follows anything.
+/// A plane that follows anything, and writes down the same whenever it is asked to.
 #[derive(Debug, Default)]
 struct Followed(Option<RuleSet>);
 
@@ -150,6 +152,28 @@ impl Plane for Followed {
 
     fn observe(&self) -> Vec<StreamIndicators> {
         Vec::new()
+    }
+
+    fn record(&mut self, _: Duration) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn take_recorded(&mut self) -> Recording {
+        let request = RecordedRequest {
+            asked: None,
+            sent: Duration::ZERO,
+            answered: None,
+            kind: RecordedKind::Write,
+            connection: u64::MAX,
+            stream: u64::MAX,
+            file: u64::MAX,
+            offset_bytes: u64::MAX,
+            size_bytes: u32::MAX,
+        };
+        Recording {
+            requests: vec![request],
+            ..Recording::default()
+        }
     }
 }
 

@@ -8,12 +8,19 @@ use ascar_congestion::RuleSet;
 
 use crate::messages::{Asked, Told};
 use crate::plane::Plane;
+use crate::recording::{Part, Parted};
 
 /// The longest time that rules are on trial without a word from the manager.
 pub const TRIAL_S_MAX: f64 = 3_600.0;
 
 /// The longest time limit of kept rules: 365 days.
 pub const KEPT_S_MAX: f64 = 31_536_000.0;
+
+/// The longest recording.
+pub const RECORD_S_MAX: f64 = 3_600.0;
+
+/// How long a recording that is over can be read.
+const READABLE: Duration = Duration::from_secs(60);
 
 /// Signs of an id or a name.
 const TOKEN_SIGNS_MAX: usize = 64;
@@ -62,6 +69,14 @@ struct Trial {
     ends_at: Duration,
 }
 
+/// What clients do, while it is written down and until it was read.
+#[derive(Clone, Debug, PartialEq)]
+struct Recorded {
+    ends_at: Duration,
+    /// What there is to be told, once somebody has asked for it after its end.
+    parted: Option<Parted>,
+}
+
 /// Answers a manager for one plane. Times count from any beginning that stays the same.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P> {
@@ -74,6 +89,9 @@ pub struct Endpoint<P> {
     /// rules may be deployed again, so their id does not tell deployments apart.
     before: Option<Before>,
     trial: Option<Trial>,
+    /// Counts the recordings; the number of the last one.
+    recordings: u64,
+    recorded: Option<Recorded>,
     /// Counts the changes of `kept`.
     kept_changes: u64,
     /// The lines of what has ended by itself, until they are said.
@@ -97,6 +115,8 @@ impl<P: Plane> Endpoint<P> {
             kept: None,
             before: None,
             trial: None,
+            recordings: 0,
+            recorded: None,
             kept_changes: 0,
             ended: VecDeque::new(),
             tick: 0,
@@ -177,6 +197,13 @@ impl<P: Plane> Endpoint<P> {
     fn end_in_time(&mut self, now: Duration) {
         self.end_kept(now);
         self.end_trial(now);
+        if self
+            .recorded
+            .take_if(|it| it.ends_at + READABLE <= now)
+            .is_some()
+        {
+            drop(self.plane.take_recorded());
+        }
     }
 
     /// Nothing is kept any more: not what was kept before either, which is older still.
@@ -228,9 +255,8 @@ impl<P: Plane> Endpoint<P> {
             Asked::Stop {} => self.stop(),
             Asked::Show {} => return Some(self.shown(now)),
             Asked::Observe {} => return Some(self.observed()),
-            Asked::Record { .. } | Asked::Read { .. } => {
-                Err("this controller records nothing; leave it out".to_owned())
-            }
+            Asked::Record { seconds } => return Some(told(self.record(*seconds, now))),
+            Asked::Read { number, part } => return Some(told(self.read(*number, *part, now))),
         };
         Some(match answer {
             Ok(()) => self.in_force(),
@@ -375,6 +401,46 @@ impl<P: Plane> Endpoint<P> {
         Ok(())
     }
 
+    fn record(&mut self, seconds: f64, now: Duration) -> Result<Told, String> {
+        if !(seconds > 0.0 && seconds <= RECORD_S_MAX) {
+            return Err(format!(
+                "seconds = {seconds}: must be above 0, and at most {RECORD_S_MAX}"
+            ));
+        }
+        let length = Duration::from_secs_f64(seconds);
+        self.plane.record(length)?;
+        self.recordings += 1;
+        self.recorded = Some(Recorded {
+            ends_at: now + length,
+            parted: None,
+        });
+        Ok(Told::Recording {
+            controller: self.controller.clone(),
+            number: self.recordings,
+        })
+    }
+
+    fn read(&mut self, number: u64, part: u64, now: Duration) -> Result<Told, String> {
+        let Some(recorded) = self.recorded.as_mut().filter(|_| number == self.recordings) else {
+            return Err(format!(
+                "number = {number}: there is no such recording here; ask for one"
+            ));
+        };
+        if now < recorded.ends_at {
+            return Ok(Told::Part(Box::new(Part::none_yet(&self.controller))));
+        }
+        let plane = &mut self.plane;
+        let parted = recorded
+            .parted
+            .get_or_insert_with(|| plane.take_recorded().into());
+        let found = parted.part(&self.controller, part);
+        let found = found.ok_or_else(|| {
+            let last = parted.count() - 1;
+            format!("part = {part}: must be from 0 to {last}")
+        })?;
+        Ok(Told::Part(Box::new(found)))
+    }
+
     fn stop(&mut self) -> Result<(), String> {
         self.follow(None)?;
         self.trial = None;
@@ -383,6 +449,10 @@ impl<P: Plane> Endpoint<P> {
         self.kept_changes += 1;
         Ok(())
     }
+}
+
+fn told(answer: Result<Told, String>) -> Told {
+    answer.unwrap_or_else(|reason| Told::refusal(&reason))
 }
 
 fn not_on_trial(id: &str) -> String {

@@ -9,7 +9,11 @@
 mod endpoint;
 mod messages;
 mod plane;
+mod recording;
 
-pub use endpoint::{Endpoint, KEPT_S_MAX, KeptRules, NamedRules, TRIAL_S_MAX, TimeLimit, token};
+pub use endpoint::{
+    Endpoint, KEPT_S_MAX, KeptRules, NamedRules, RECORD_S_MAX, TRIAL_S_MAX, TimeLimit, token,
+};
 pub use messages::{Asked, Told};
 pub use plane::{GoneStreams, Plane, StreamIndicators};
+pub use recording::{Part, RECORDED_MAX, RecordedKind, RecordedRequest, Recording, What};

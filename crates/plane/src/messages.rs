@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plane::{GoneStreams, StreamIndicators};
+use crate::recording::Part;
 
 /// A request. Unknown kinds, versions and fields are refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -117,6 +118,17 @@ pub enum Told {
         #[serde(skip_serializing_if = "Option::is_none")]
         left_s: Option<f64>,
     },
+    /// What clients do is being written down.
+    #[serde(rename = "rules.recording/1")]
+    Recording {
+        /// The controller that answers.
+        controller: String,
+        /// The number of the recording.
+        number: u64,
+    },
+    /// A part of what was written down.
+    #[serde(rename = "rules.part/1")]
+    Part(Box<Part>),
     /// What the streams show.
     #[serde(rename = "rules.observed/1")]
     Observed {

@@ -1,7 +1,11 @@
 //! What follows the rules.
 
+use std::time::Duration;
+
 use ascar_congestion::RuleSet;
 use serde::{Deserialize, Serialize};
+
+use crate::recording::Recording;
 
 /// What follows the rules: the streams of one client.
 pub trait Plane {
@@ -21,6 +25,20 @@ pub trait Plane {
     /// What streams have moved that are gone.
     fn gone(&self) -> Vec<GoneStreams> {
         Vec::new()
+    }
+
+    /// Writes down what clients do for so long from now on; what was written down before is forgotten.
+    ///
+    /// # Errors
+    /// When it cannot, in a line.
+    fn record(&mut self, length: Duration) -> Result<(), String> {
+        let _ = length;
+        Err("this controller records nothing; leave it out".to_owned())
+    }
+
+    /// What was written down, which is over and forgotten then.
+    fn take_recorded(&mut self) -> Recording {
+        Recording::default()
     }
 }
 

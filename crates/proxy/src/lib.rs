@@ -8,7 +8,8 @@
 //! [`stream`] admits them, [`replies`] come back and are told to it, each by what has come ([`incoming`]), long payloads
 //! past both by [`splicing`]. Where a request begins and what a reply answers is for the [`protocol`] to tell, which is
 //! [`nbd`] or [`resp`]; [`turns`] are those of a server's streams
-//! where few are active at a time; [`streams`] are all of them, and the [`plane`] on which rules act;
+//! where few are active at a time; [`streams`] are all of them, the [`recorder`] writes down what they do while somebody wants to know, and the [`plane`]
+//! is where rules act;
 //! [`control`] is the socket on which a rule manager, or the agent for it, is answered; [`kept`] is what a restart goes on with;
 //! [`running`] is the loop;
 //! [`watching`] prints what streams show; [`cli`] starts it.
@@ -31,6 +32,7 @@ pub mod nbd;
 pub mod opening;
 pub mod plane;
 pub mod protocol;
+pub mod recorder;
 pub mod replies;
 pub mod requests;
 pub mod resp;

@@ -1,9 +1,10 @@
 //! Rules act on the proxy's streams.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ascar_congestion::RuleSet;
-use ascar_plane::{GoneStreams, Plane, StreamIndicators};
+use ascar_plane::{GoneStreams, Plane, Recording, StreamIndicators};
 
 use crate::streams::Streams;
 
@@ -37,5 +38,14 @@ impl Plane for ProxyPlane {
 
     fn gone(&self) -> Vec<GoneStreams> {
         self.streams.gone()
+    }
+
+    fn record(&mut self, length: Duration) -> Result<(), String> {
+        self.streams.recorder().begin(length);
+        Ok(())
+    }
+
+    fn take_recorded(&mut self) -> Recording {
+        self.streams.recorder().take()
     }
 }

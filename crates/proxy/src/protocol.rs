@@ -5,9 +5,11 @@
 
 use std::fmt;
 
+use ascar_plane::RecordedKind;
 use serde::Deserialize;
 
 use crate::connection::{End, Opened};
+use crate::recorder::Place;
 use crate::socket::Socket;
 use crate::terms::Terms;
 
@@ -41,6 +43,8 @@ pub struct Ask {
     pub bytes: u32,
     /// Where that begins on the server's device; None where the protocol has no such place.
     pub offset_bytes: Option<u64>,
+    /// What is written down that it does (`rules.record/1`); None for what moves nothing and says little of the load.
+    pub kind: Option<RecordedKind>,
     /// Whether it waits for its turn, the window and its pace. When what does not is answered says nothing of congestion.
     pub is_held: bool,
     /// Whether the server will answer it.
@@ -58,6 +62,8 @@ pub struct Sent {
     pub is_sequential: bool,
     /// Whether it has a place in the window.
     pub is_held: bool,
+    /// Where it is written down, if it is.
+    pub record: Place,
 }
 
 /// What the server has said, and the request that is answered by it.

@@ -93,6 +93,11 @@ impl<'a, D: Dialogue> Shared<'a, D> {
         let is_full = self.dialogue.count() >= IN_FLIGHT_MAX;
         if let Some(answer) = self.dialogue.take_answer() {
             self.state.on_reply(&answer, self.now_us);
+            if let Some(sent) = answer.sent {
+                let moved_bytes = answer.read_bytes + answer.written_bytes;
+                let record = connection.stream.record();
+                record.on_answer(sent.record, moved_bytes, self.now_us);
+            }
             if is_full {
                 connection.member.call();
             }

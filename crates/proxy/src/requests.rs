@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
-use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part};
+use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part, Sent};
+use crate::recorder::{Leaving, StreamRecord};
 use crate::splicing::{Passed, Splicing};
 use crate::stream::{Admission, Member, State};
 
@@ -26,6 +27,8 @@ pub struct Requests<'a, D> {
     is_within: bool,
     /// Since when nothing moves although the client is gone.
     gone_since: Option<Instant>,
+    /// When what is in the buffer was looked at first, after it was read.
+    asked_us: Option<u64>,
     splicing: Splicing,
 }
 
@@ -52,6 +55,8 @@ struct Shared<'a, D> {
     dialogue: MutexGuard<'a, D>,
     state: MutexGuard<'a, State>,
     member: &'a Arc<Member>,
+    record: &'a StreamRecord,
+    asked_us: u64,
     now_us: u64,
 }
 
@@ -87,7 +92,7 @@ impl<D: Dialogue> Shared<'_, D> {
     }
 
     fn leaves(&mut self, part: &Part<D::Request>, ask: Option<&Ask>) -> Option<Stop> {
-        let sent = ask.map(|ask| self.state.on_send(ask, self.now_us));
+        let sent = ask.map(|ask| self.written_down(ask));
         let kept = self.dialogue.on_send(part.request, sent);
         if let Some(ask) = ask
             && ask.is_held
@@ -96,6 +101,25 @@ impl<D: Dialogue> Shared<'_, D> {
             self.state.give_back(ask.bytes);
         }
         kept.err().map(Stop::Broken)
+    }
+
+    /// What is kept of a request that leaves.
+    fn written_down(&mut self, ask: &Ask) -> Sent {
+        let sent = self.state.on_send(ask, self.now_us);
+        let record = ask.kind.map(|kind| {
+            self.record.on_send(&Leaving {
+                connection: self.member.number,
+                kind,
+                offset_bytes: ask.offset_bytes.unwrap_or_default(),
+                size_bytes: ask.bytes,
+                asked_us: self.asked_us,
+                now_us: self.now_us,
+            })
+        });
+        Sent {
+            record: record.unwrap_or_default(),
+            ..sent
+        }
     }
 
     fn full(&self) -> Stop {
@@ -115,6 +139,7 @@ impl<'a, D: Dialogue> Requests<'a, D> {
             place: None,
             is_within: false,
             gone_since: None,
+            asked_us: None,
             splicing: Splicing::default(),
         }
     }
@@ -183,6 +208,7 @@ impl<'a, D: Dialogue> Requests<'a, D> {
         self.connection.set_partial(self.is_amid());
         let filled = self.incoming.fill(&self.connection.client)?;
         self.connection.set_partial(false);
+        self.asked_us = None;
         Ok(filled)
     }
 
@@ -237,11 +263,15 @@ impl<'a, D: Dialogue> Requests<'a, D> {
             return (at, Stop::Empty);
         }
         let connection = self.connection;
+        let (dialogue, state) = (connection.dialogue(), connection.stream.state());
+        let now_us = clock::now_us();
         let mut shared = Shared {
-            dialogue: connection.dialogue(),
-            state: connection.stream.state(),
+            dialogue,
+            state,
             member: &connection.member,
-            now_us: clock::now_us(),
+            record: connection.stream.record(),
+            asked_us: *self.asked_us.get_or_insert(now_us),
+            now_us,
         };
         let (at, stop) = self.scan_requests(at, &mut shared);
         let waits = matches!(stop, Stop::Full { .. });

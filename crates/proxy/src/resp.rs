@@ -134,6 +134,8 @@ impl Dialogue for Values {
             ask = Some(Ask {
                 bytes: u32::try_from(command.bytes).unwrap_or(u32::MAX),
                 offset_bytes: None,
+                // A command does not say what it moves.
+                kind: None,
                 // The server looks at nothing behind one that waits.
                 is_held: !leaving.blocks && self.blocking == 0,
                 is_answered: leaving.is_answered,
@@ -340,6 +342,7 @@ fn piece(piece: ascar_resp::Piece) -> Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorder::Place;
 
     /// What the proxy makes of what a client says: whether each command is held, and whether it is answered.
     fn said(values: &mut Values, mut bytes: &[u8]) -> Vec<(bool, bool)> {
@@ -353,6 +356,7 @@ mod tests {
                 bytes: ask.bytes,
                 is_sequential: false,
                 is_held: ask.is_held,
+                record: Place::default(),
             });
             asks.extend(part.ask.map(|ask| (ask.is_held, ask.is_answered)));
             values.on_send(part.request, sent).unwrap();

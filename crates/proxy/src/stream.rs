@@ -1,7 +1,7 @@
 //! A stream: all connections of one client to one server, under one controller.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use ascar_plane::{GoneStreams, StreamIndicators};
 
 use crate::clock;
 use crate::protocol::{Answer, Ask, Sent};
+use crate::recorder::{Place, StreamRecord};
 use crate::turns::StreamTurn;
 
 /// A wait is looked over after this long: a client that is gone while its requests wait is noticed then.
@@ -30,6 +31,7 @@ pub struct Stream {
     client: String,
     server: String,
     turn: Arc<StreamTurn>,
+    record: StreamRecord,
     state: Mutex<State>,
 }
 
@@ -54,12 +56,25 @@ pub struct State {
 }
 
 /// A connection, as its stream knows it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Member {
+    /// No other connection has it.
+    pub number: u64,
     /// Something came that it may wait for.
     moved: Condvar,
     /// Whether what it says passes as it comes.
     passes: AtomicBool,
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
+            moved: Condvar::new(),
+            passes: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Member {
@@ -164,6 +179,7 @@ impl State {
             bytes,
             is_sequential,
             is_held: ask.is_held,
+            record: Place::default(),
         }
     }
 
@@ -241,8 +257,22 @@ impl Stream {
             client,
             server,
             turn,
+            record: StreamRecord::default(),
             state: Mutex::new(state),
         }
+    }
+
+    /// The same, whose requests are written down there.
+    #[must_use]
+    pub fn written_down(self, record: StreamRecord) -> Self {
+        Self { record, ..self }
+    }
+
+    /// Where its requests are written down.
+    #[must_use]
+    #[inline]
+    pub fn record(&self) -> &StreamRecord {
+        &self.record
     }
 
     /// Its turn among the streams to its server.
@@ -448,6 +478,7 @@ mod tests {
             bytes: 4096,
             is_sequential: false,
             is_held: true,
+            record: Place::default(),
         };
         Answer {
             sent: Some(sent),
@@ -480,6 +511,7 @@ mod tests {
             let ask = Ask {
                 bytes,
                 offset_bytes,
+                kind: None,
                 is_held: true,
                 is_answered: true,
             };

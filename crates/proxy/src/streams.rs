@@ -9,6 +9,7 @@ use ascar_congestion::{
 };
 use ascar_plane::{GoneStreams, StreamIndicators};
 
+use crate::recorder::{Recorder, StreamRecord};
 use crate::stream::{Hold, Member, Stream};
 use crate::turns::{ActiveStreams, ServerTurns, StreamTurn, TurnLength};
 
@@ -29,6 +30,7 @@ pub struct OwnHold {
 #[derive(Debug)]
 pub struct Streams {
     own: OwnHold,
+    recorder: Arc<Recorder>,
     inner: Mutex<Inner>,
 }
 
@@ -51,6 +53,7 @@ impl Streams {
     pub fn new(own: OwnHold) -> Self {
         Self {
             own,
+            recorder: Arc::default(),
             inner: Mutex::default(),
         }
     }
@@ -72,13 +75,21 @@ impl Streams {
                 });
                 let of_server = Arc::clone(of_server);
                 let turn = StreamTurn::new(inner.count as u32, of_server);
-                let stream = Arc::new(Stream::new(pair.0.clone(), pair.1.clone(), hold, turn));
+                let record = StreamRecord::new(Arc::clone(&self.recorder), inner.count, server);
+                let stream = Stream::new(pair.0.clone(), pair.1.clone(), hold, turn);
+                let stream = Arc::new(stream.written_down(record));
                 inner.streams.insert(pair, Arc::clone(&stream));
                 stream
             }
         };
         let member = stream.join();
         (stream, member)
+    }
+
+    /// What writes down what they do.
+    #[must_use]
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     /// A connection of a stream is over, with requests that nobody will answer. A stream ends with its last one.

@@ -99,12 +99,33 @@ def finish(
         return Finished(status, out, said.read().decode(errors="replace"))
 
 
+def output_of(
+    node: Node, stage: str, what: str, words: Sequence[str], limit_s: float, *, stdin: bytes = b""
+) -> str:
+    """What a program of a node writes, once it has done its work.
+
+    Args:
+        node: where it runs.
+        stage: what fails if it does.
+        what: its work, for people.
+        words: the program and its arguments.
+        limit_s: how long it may take.
+        stdin: what it reads.
+
+    Raises:
+        EnvironmentLacks: the node cannot be reached, or the program is not there.
+        StageFailed: it fails, or does not end in time.
+    """
+    done = node.run(words, limit_s, stdin)
+    if done.status != 0:
+        last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
+        raise StageFailed(stage, f"node {node.name}: {what}: {last[:300]}", done.err)
+    return done.out.decode("utf-8", "replace")
+
+
 def put_by_shell(node: Node, content: bytes, path: str, mode: int) -> None:
     """See `Node.put`."""
-    done = node.run(["sh", "-c", _PUT, "put", path, f"{mode:o}"], _FACTS_S, content)
-    if done.status != 0:
-        last = (done.err.strip().splitlines() or ["no message"])[-1]
-        raise StageFailed("put", f"node {node.name}: {path}: {last[:300]}")
+    output_of(node, "put", path, ["sh", "-c", _PUT, "put", path, f"{mode:o}"], _FACTS_S, stdin=content)
 
 
 def facts_by_shell(node: Node) -> NodeFacts:

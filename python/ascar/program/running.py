@@ -35,6 +35,7 @@ GATE = ("/bin/sh", "-c", 'read _ && exec "$@"', "sh")
 """Before a command: the program waits for a line before it becomes itself, time to write it down or to put it
 into its control group. The command comes as positional arguments, so no shell ever parses a user's string."""
 
+_JOIN = 'echo $$ > "$1" && shift && exec "$@"'
 _CHUNK_BYTES = 65_536
 
 
@@ -114,6 +115,8 @@ def run_program(
         problem = watch.until_it_ends()
         seconds = watch.seconds()
     stderr = bytes(watch.stderr).decode("utf-8", "replace")
+    if (node := workspace.node) is not None and (last := node.last_words) is not None:
+        raise StageFailed(program.stage, f"node {node.name}: it is gone", f"{last.strip()}\n{stderr}")
     if problem:
         raise StageFailed(program.stage, f"{_name(program)} {problem}", stderr)
     return ProgramExit(process.wait(), stderr, seconds, watch.interrupted_at_s is not None)
@@ -266,6 +269,9 @@ def _started(
     """
     assert len(program.stdin) <= STDIN_BYTES_MAX
     account = _account(program, workspace)
+    place, argv = _placed(program, workspace, account, mark)
+    if workspace.node is not None:
+        account = _Account()  # there alone
     environment = {
         **os.environ,
         **workspace.environment,
@@ -273,7 +279,6 @@ def _started(
         **account.environment,
         MARK: mark,
     }
-    place, argv = _placed(program, workspace)
     try:
         process = subprocess.Popen(
             [*GATE, *argv],
@@ -310,18 +315,26 @@ def _started(
         yield process, start_s, said, held_s
     finally:
         kill_marked(process, mark, begun)
+        if workspace.node is not None:
+            workspace.node.end_load(f"{MARK}={mark}")
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
 
 
-def _placed(program: Program, workspace: Workspace) -> tuple[Path, Sequence[str]]:
+def _placed(
+    program: Program, workspace: Workspace, account: _Account, mark: str
+) -> tuple[Path, Sequence[str]]:
     """The directory that the program here begins in, and its words; on a node, it stands for another one."""
     if workspace.node is None:
         return workspace.directory, program.argv
-    given = {**workspace.environment, **program.environment}
+    given = {**workspace.environment, **program.environment, **account.environment, MARK: mark}
     there = ["env", "-C", str(workspace.directory), *(f"{name}={value}" for name, value in given.items())]
+    if account.uid is not None:
+        there += ["setpriv", f"--reuid={account.uid}", f"--regid={account.gid}", "--init-groups"]
+    if workspace.group is not None:
+        there = ["sh", "-c", _JOIN, "join", str(workspace.group / "cgroup.procs"), *there]
     return Path("/"), workspace.node.load_words([*there, *program.argv], group=program.interrupt_group)
 
 
@@ -366,6 +379,8 @@ def _account(program: Program, workspace: Workspace) -> _Account:
         problem = f"there is no user {workspace.user!r}; name another in target.user"
         raise StageFailed(program.stage, problem) from error
     environment = {"USER": entry.pw_name, "LOGNAME": entry.pw_name, "HOME": entry.pw_dir}
+    if workspace.node is not None:  # root starts it there
+        return _Account(entry.pw_uid, entry.pw_gid, environment=environment)
     if os.geteuid() == entry.pw_uid:
         return _Account(environment=environment)
     if os.geteuid() != 0:

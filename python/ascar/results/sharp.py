@@ -602,6 +602,8 @@ WatchEventKind = Literal[
     "rolled-back",
     "checked",
     "doubted",
+    "idle",
+    "replaced",
 ]
 """What may happen while rules are watched; see `ascar.sharp.matching.WatchEvent`."""
 
@@ -612,7 +614,8 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: the kind of the event.
         at_s: the time of the event, in the system's own time.
-        choice: the rules of the event; null without rules.
+        rules: the id of the rules of the event; null without rules.
+        choice: what the library expected of them; null for rules that were in force before.
         gain: the relative gain so far; null without a comparison, and if some scores are not above zero.
         gain_low: the lower end of its interval, which holds at all looks together.
         gain_high: the upper end of that interval.
@@ -621,7 +624,7 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
         difference_high: the upper end of that interval.
         pairs: the number of pairs of intervals with and without the rules; null without a comparison.
         distance: the distance of the workload from its earlier features; null if it was not computed.
-        reason: the reason why rules were doubted or taken back; empty for other events.
+        reason: the reason why rules were doubted, taken back or replaced; empty for other events.
     """
 
     kind: WatchEventKind
@@ -636,6 +639,7 @@ class WatchedEvent(msgspec.Struct, frozen=True, kw_only=True):
     pairs: Count | None
     distance: float | None
     reason: str = ""
+    rules: str | None = None
 
 
 class SharpWatchResult(

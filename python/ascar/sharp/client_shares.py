@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ascar.pilot.turns import PAIRS_MIN
-from ascar.render import percentage
+from ascar.render import number, percentage
 from ascar.sharp.deployment.managed_system import METRICS, check_told
 from ascar.sharp.effects import group_changes, standings
 from ascar.sharp.metric_bounds import bounds_of
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 INTERVALS_MAX = 100
 """Intervals of a side that are kept; older ones are forgotten."""
+COLLAPSE = 0.25
+"""Below this share of all throughput without the rules, one interval is enough: some client gets less yet."""
+_RATE = "throughput_mb_per_s"
 _OF_CLIENTS = frozenset(("group_share_min", "client_share_min"))
 
 
@@ -70,8 +73,30 @@ class ClientShares:
         )
         self._sides[side].append(RuleRun(dict(metrics), (), None, rates))
 
+    def idle(self) -> bool:
+        """Whether nothing moved in the last interval without the rules."""
+        without = self._sides["reference"]
+        return bool(without) and without[-1].metrics[_RATE] == 0
+
+    def collapsed(self) -> str:
+        """How far the throughput fell in the last interval under the rules, in words.
+
+        Empty where it did not fall below `COLLAPSE` of every interval without them, and where no bound is on
+        what clients get.
+        """
+        without, under = self._sides["reference"], self._sides["candidate"]
+        if not (without and under and any(one.metric in _OF_CLIENTS for one in self.bounds)):
+            return ""
+        least = min(one.metrics[_RATE] for one in without)
+        now = under[-1].metrics[_RATE]
+        if not 0 <= now < COLLAPSE * least:
+            return ""
+        return f"the throughput is {number(now)} MB/s under them, and {number(least)} or more without"
+
     def broken(self) -> str:
         """The first bound that the intervals show to be broken, in words; empty: none is."""
+        if why := self.collapsed():
+            return why
         pairs = min(len(one) for one in self._sides.values())
         if pairs < PAIRS_MIN:
             return ""

@@ -65,7 +65,7 @@ def in_turns(
         both: rules that it keeps, None where it does without, and those that are put on trial.
         test: the test of the comparison.
         lengths: the lengths of the intervals.
-        shares: takes in what each client gets; None: nobody asks.
+        shares: takes in what each client gets, and ends it where that collapses; None: nobody asks.
         told: hears of each pair.
 
     Raises:
@@ -86,8 +86,11 @@ def in_turns(
         except ExpressionError:
             return None
 
+    def over(_: InTurns) -> bool:
+        return shares is not None and bool(shares.collapsed())
+
     try:
-        return compare_in_turns(taking_turns(score), objective.direction, test, told=told)
+        return compare_in_turns(taking_turns(score), objective.direction, test, over=over, told=told)
     finally:
         system.back()
 

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
     from ascar.catalogues import KernelSetting
     from ascar.results.machine import Need
-    from ascar.results.measurement import Readings
     from ascar.results.trial import Change
     from ascar.space import Configuration, Space, Value
     from ascar.study import GuardSection
     from ascar.systems.catalogue import KnownParameter
     from ascar.systems.keeper import Hold
     from ascar.systems.place import Place
-    from ascar.workspace import LoadTiming, Workspace
+    from ascar.workspace import Workspace
 
 __all__ = [
     "DEFAULT_KIND",
@@ -34,7 +33,6 @@ __all__ = [
     "Announced",
     "Degradable",
     "Guarded",
-    "Housing",
     "Owned",
     "Placement",
     "Reusing",
@@ -331,34 +329,6 @@ class Guarded(Protocol):
     @property
     def violation(self) -> str | None:
         """The limit that the configuration violated, so that the old values were put back; or None."""
-        ...
-
-
-@runtime_checkable
-class Housing(Protocol):
-    """A target in a place of its own, a node, where loads have to run as well."""
-
-    def prepare_load(self, options: Mapping[str, Any]) -> None:
-        """Fill the workspace there.
-
-        Args:
-            options: the `[workload]` table.
-
-        Raises:
-            StageFailed: the load's program failed or ran out of time, or the place is gone.
-        """
-        ...
-
-    def run_load(self, options: Mapping[str, Any], timing: LoadTiming) -> Readings:
-        """Run the load there.
-
-        Args:
-            options: the `[workload]` table.
-            timing: asked here.
-
-        Raises:
-            StageFailed: the load's program failed, hung, or reported nothing, or the place is gone.
-        """
         ...
 
 

@@ -13,12 +13,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascar.systems.kernel_files import KernelFiles
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _SECTOR_BYTES = 512
 _SYS = Path("/sys")
 _PROC = Path("/proc")
+_RESOURCES = ("io", "memory", "cpu")
 
 
 class Counters:
@@ -28,36 +31,35 @@ class Counters:
         devices: kernel names of block devices, by the prefix of their counters.
         sys: the mount point of sysfs.
         proc: the mount point of procfs.
+        files: reads them, of this machine or of a node, whose energy is not known.
     """
 
-    def __init__(self, devices: Mapping[str, str], *, sys: Path = _SYS, proc: Path = _PROC) -> None:
-        self._stat_files = {prefix: _stat_file(name, sys) for prefix, name in devices.items()}
-        self._proc = proc
-        self._energy = [_EnergyDomain(path) for path in sorted((sys / "class/powercap").glob("intel-rapl:*"))]
+    def __init__(
+        self,
+        devices: Mapping[str, str],
+        *,
+        sys: Path = _SYS,
+        proc: Path = _PROC,
+        files: KernelFiles = KernelFiles(),  # noqa: B008 - it is frozen
+    ) -> None:
+        self._stat_files = {prefix: sys / "class/block" / name / "stat" for prefix, name in devices.items()}
+        self._stat, self._pressure = proc / "stat", {one: proc / "pressure" / one for one in _RESOURCES}
+        self._files = files
+        domains = sorted((sys / "class/powercap").glob("intel-rapl:*")) if files.node is None else ()
+        self._energy = [_EnergyDomain(path) for path in domains]
         # Sub-domains (intel-rapl:0:0) are part of their package and would count twice.
         self._energy = [domain for domain in self._energy if domain.is_package and domain.readable]
 
     def read(self) -> dict[str, float]:
         """The totals now, by name with unit; the same names each time."""
-        totals = {"cpu_busy_s": self._cpu_busy_s(), **self._stalls()}
+        texts = self._files.texts((self._stat, *self._pressure.values(), *self._stat_files.values()))
+        totals = {"cpu_busy_s": _cpu_busy_s(texts[self._stat])}
+        for resource, path in self._pressure.items():
+            totals |= _stalls(resource, texts[path])
         for prefix, path in self._stat_files.items():
-            totals |= _device_totals(prefix, path)
+            totals |= device_totals(prefix, texts[path])
         if self._energy:
             totals["energy_j"] = sum(domain.joules() for domain in self._energy)
-        return totals
-
-    def _cpu_busy_s(self) -> float:
-        """Seconds that processors did not idle."""
-        fields = [int(text) for text in _read(self._proc / "stat").splitlines()[0].split()[1:]]
-        user, nice, system, _idle, _iowait, irq, softirq = (*fields, 0, 0, 0)[:7]
-        return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-    def _stalls(self) -> dict[str, float]:
-        totals: dict[str, float] = {}
-        for resource in ("io", "memory", "cpu"):
-            for line in _read(self._proc / "pressure" / resource).splitlines():
-                if line.startswith("some") and " total=" in line:
-                    totals[f"stall_{resource}_s"] = int(line.rpartition("total=")[2]) / 1e6
         return totals
 
 
@@ -65,7 +67,7 @@ def counter_names(prefixes: Iterable[str]) -> frozenset[str]:
     """The names that `Counters` of devices with these prefixes reads on this machine."""
     totals = dict.fromkeys(Counters({}).read())
     for prefix in prefixes:
-        totals |= dict.fromkeys(_device_totals(prefix, Path("/nonexistent")))
+        totals |= dict.fromkeys(device_totals(prefix, ""))
     return frozenset(totals)
 
 
@@ -96,14 +98,22 @@ class _EnergyDomain:
         return self._total_uj / 1e6
 
 
-def _stat_file(name: str, sys: Path) -> Path:
-    """A device's or a partition's statistics."""
-    return sys / "class/block" / name / "stat"
+def _cpu_busy_s(stat: str) -> float:
+    """Seconds that processors did not idle, by the text of /proc/stat."""
+    fields = [int(text) for text in stat.splitlines()[0].split()[1:]]
+    user, nice, system, _idle, _iowait, irq, softirq = (*fields, 0, 0, 0)[:7]
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def _device_totals(prefix: str, path: Path) -> dict[str, float]:
-    """Operations, bytes and busy time (Documentation/block/stat.rst)."""
-    fields = [int(text) for text in _read(path).split()]
+def _stalls(resource: str, pressure: str) -> dict[str, float]:
+    """Seconds in which some task waited, by the text of /proc/pressure/RESOURCE."""
+    some = [one for one in pressure.splitlines() if one.startswith("some") and " total=" in one]
+    return {f"stall_{resource}_s": int(line.rpartition("total=")[2]) / 1e6 for line in some}
+
+
+def device_totals(prefix: str, stat: str) -> dict[str, float]:
+    """Operations, bytes and busy time of a device or a partition (Documentation/block/stat.rst)."""
+    fields = [int(text) for text in stat.split()]
     fields += [0] * (17 - len(fields))  # older kernels count neither discards nor flushes
     return {
         f"{prefix}_read_ios": float(fields[0]),

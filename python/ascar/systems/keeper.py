@@ -45,6 +45,8 @@ UNDO_MAX_S = 3600.0
 """The longest time that the keeper gives a command that undoes a change (`UNDO_S_MAX` in crates/keeper)."""
 RESTORE_TIMEOUT_S = UNDO_MAX_S + STAGE_TIMEOUT_S
 _LISTENER_S = 0.5
+# A program that is killed with us may still make a file meanwhile.
+_REMOVE = 'for _ in 1 2 3 4 5 6 7 8 9; do rm -rf --one-file-system -- "$1" && exit 0; sleep 0.3; done; exit 1'
 GRACE_S = 15.0
 """How much later than the operation's own limit a reply may come."""
 ROOTS_STATE = Path("/var/lib/ascar")
@@ -426,15 +428,16 @@ def removal_of(directory: Path) -> list[str]:
 
 
 @contextmanager
-def scratch_directory(keeper: Keeper, prefix: str) -> Generator[Path]:
+def scratch_directory(keeper: Keeper, prefix: str, parent: str | None = None) -> Generator[Path]:
     """A new, empty directory of ours alone, which is removed at the end, however we end.
 
     Args:
         keeper: one of the user's, which removes it where we cannot.
         prefix: what its name begins with.
+        parent: the directory in which it is made; None: that of temporary files.
     """
-    place = Path(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
-    removal = removal_of(place)
+    place = Path(parent or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
+    removal = ["/bin/sh", "-c", _REMOVE, "remove", str(place)]
     keeper.undo_command(removal)
     place.mkdir(mode=0o700)
     try:
@@ -442,7 +445,8 @@ def scratch_directory(keeper: Keeper, prefix: str) -> Generator[Path]:
     finally:
         shutil.rmtree(place, ignore_errors=True)
         if not place.exists():
-            keeper.undo_forget(removal)
+            with suppress(KeeperLost):  # one that is gone, nobody needs any more
+                keeper.undo_forget(removal)
 
 
 def restore_all(

@@ -1,24 +1,29 @@
-"""The files of the kernel's settings, read on this machine or on a node."""
+"""Files of the kernel, and sizes of others, read on this machine or on a node."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from ascar.nodes import Node
 
 _LIMIT_S = 30.0
+# Words are arguments, which no shell reads.
+_READ = 'for file; do cat "$file" 2>/dev/null; printf "\\0"; done'
+_SIZES = 'exec find "$1" -ignore_readdir_race ! -type d -printf "%s\\n"'
 _OWNER_WRITES = 0o200
 
 
 @dataclass(frozen=True, slots=True)
 class KernelFiles:
-    """Reads files of settings; changes go through the keeper.
+    """Reads files; changes of settings go through the keeper.
 
     Attributes:
         node: the machine whose files are read; None: this one.
@@ -38,6 +43,39 @@ class KernelFiles:
             except OSError as error:
                 raise EnvironmentLacks(f"{path}: {error.strerror}") from error
         return self._said("cat", "--", str(path))
+
+    def texts(self, paths: Collection[Path]) -> dict[Path, str]:
+        """What files hold; empty where one cannot be read. On a node, one program reads all of them.
+
+        Raises:
+            EnvironmentLacks: the node cannot be reached.
+        """
+        if self.node is None or not paths:
+            return {path: _text(path) for path in paths}
+        texts = self._said("sh", "-c", _READ, "read", *map(str, paths)).split("\0")
+        if len(texts) != len(paths) + 1:
+            raise EnvironmentLacks(
+                f"node {self.node.name}: {', '.join(map(str, paths))[:200]}: cannot be read"
+            )
+        return dict(zip(paths, texts, strict=False))
+
+    def bytes_below(self, directory: Path) -> int:
+        """Bytes of the files below a directory, by their size.
+
+        Raises:
+            EnvironmentLacks: the node cannot be reached.
+        """
+        if self.node is not None:
+            sizes = self._said("sh", "-c", _SIZES, "sizes", str(directory))
+            return sum(map(int, sizes.split()))
+        total = 0
+        for root, _, files in os.walk(directory):
+            for name in files:
+                try:
+                    total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
+                except OSError:
+                    continue
+        return total
 
     def can_be_written(self, path: Path) -> bool:
         """Whether its owner may write to it: what this kernel only shows, root cannot change either.
@@ -92,3 +130,10 @@ class KernelFiles:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentLacks(f"node {self.node.name}: {words[-1]}: {last[:300]}")
         return done.out.decode("utf-8", "replace")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -24,6 +24,7 @@ from ascar.catalogues.coupling import to_write, with_reset
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
+from ascar.nodes.process import output_of
 from ascar.quoting import sysctl_line
 from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
@@ -224,11 +225,9 @@ class Linux(Target):
         """
         node = LocalNode() if self._node is None else self._node
         try:
-            done = node.run(["sync"], limit_s)
+            output_of(node, "drain", "sync", ["sync"], limit_s)
         except EnvironmentLacks as error:
             raise StageFailed("drain", error.message) from error
-        if done.status != 0:
-            raise StageFailed("drain", f"sync: exit status {done.status}", done.err)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages."""

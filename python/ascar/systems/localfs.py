@@ -23,6 +23,7 @@ from ascar.systems.applied import applied_knobs
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_cycles import cycle_s
 from ascar.systems.localfs_description import localfs_description
 from ascar.systems.localfs_device import Device, SecondsByStep
@@ -107,6 +108,7 @@ class LocalFileSystem(Target):
         self.restored: RestoreReport | None = None
         """What was put back on leaving, and what could not be."""
         self._images = SavedImages(chosen.state, self.settings.saved_bytes)
+        self._files = KernelFiles()
         self._keeper: Keeper | None = None
         self._devices: Mapping[str, Device] = {}
         self._device: Device | None = None
@@ -199,10 +201,10 @@ class LocalFileSystem(Target):
     def _take(self, keeper: Keeper, owner: tuple[int, int] | None) -> None:
         self.mountable = keeper.capabilities.file_systems
         self._check_kernel(self.mountable)
-        self._memory = MemoryLimit(self.settings, keeper)
+        self._memory = MemoryLimit(self.settings, keeper, self._files)
         if self.settings.options.machine_wide is True:
             keeper.lock("vm.drop_caches")
-        self._devices = Device.take(keeper, self.settings, owner)
+        self._devices = Device.take(keeper, self.settings, owner, self._files.node)
         self._use(next(iter(self._devices.values())))
         self.space = with_kernel_defaults(
             self.space, {name: self._entered().knob(knob) for name, knob in _QUEUE.items()}
@@ -366,7 +368,7 @@ class LocalFileSystem(Target):
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages, or the commit interval where it is longer."""
-        return cycle_s(configuration)
+        return cycle_s(configuration, files=self._files)
 
     @property
     def sampled(self) -> frozenset[str]:
@@ -470,7 +472,7 @@ class LocalFileSystem(Target):
             backing = backing_of(self.settings.image.parent)
             if backing is not None:
                 watched["backing"] = backing
-        self._counters = Counters(watched)
+        self._counters = Counters(watched, files=self._files)
 
     def _entered(self) -> Device:
         assert self._device is not None, "a target is entered before it is used"

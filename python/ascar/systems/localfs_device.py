@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.nodes.process import output_of
 from ascar.systems.localfs_options import SIZE_BYTES_MIN
 from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from ascar.nodes import Node
     from ascar.systems.keeper import Keeper
     from ascar.systems.keeper_replies import Copied
     from ascar.systems.localfs_options import LocalFileSystemSettings
@@ -54,25 +56,44 @@ class Device:
         path: e.g. /dev/loop0.
         name: the kernel's name for it, e.g. loop0.
         owner: uid and gid of whom the files belong to; None: the caller.
-        limit_s: the time limit of each step.
+        settings: the study's.
+        node: the machine that it is of; None: this one.
     """
 
     def __init__(
-        self, keeper: Keeper, path: Path, name: str, owner: tuple[int, int] | None, limit_s: float
+        self,
+        keeper: Keeper,
+        path: Path,
+        name: str,
+        owner: tuple[int, int] | None,
+        settings: LocalFileSystemSettings,
+        *,
+        node: Node | None = None,
     ) -> None:
         self.name = name
+        self._node = node
         self.mountpoint: Path | None = None
         self._keeper = keeper
         self._path = path
         self._owner = owner
-        self._limit_s = limit_s
+        self._limit_s = settings.step_limit_s
         self._knobs: dict[str, int | str] = {}
 
     @classmethod
     def take(
-        cls, keeper: Keeper, settings: LocalFileSystemSettings, owner: tuple[int, int] | None
+        cls,
+        keeper: Keeper,
+        settings: LocalFileSystemSettings,
+        owner: tuple[int, int] | None,
+        node: Node | None = None,
     ) -> dict[str, Device]:
         """Claim the devices that a study names, or make an image file and a loop device on it.
+
+        Args:
+            keeper: started.
+            settings: the study's.
+            owner: see `Device`.
+            node: the keeper's machine; None: this one.
 
         Returns:
             The devices by the study's name for each; the image's is "".
@@ -95,7 +116,7 @@ class Device:
             attached = keeper.image_attach(image.path, direct_io=settings.options.direct_io)
             found[""] = attached.device, attached.name
         return {
-            given: cls(keeper, path, name, owner, settings.step_limit_s)
+            given: cls(keeper, path, name, owner, settings, node=node)
             for given, (path, name) in found.items()
         }
 
@@ -173,6 +194,11 @@ class Device:
         """The load's directory, made when it is not there."""
         assert self.mountpoint is not None, "the file system is mounted before it is filled"
         directory = self.mountpoint / "load"
+        if self._node is not None:
+            owner = [] if self._owner is None else ["-o", str(self._owner[0]), "-g", str(self._owner[1])]
+            words = ["install", "-d", *owner, str(directory)]
+            output_of(self._node, "fill", "make a directory", words, self._limit_s)
+            return directory
         directory.mkdir(exist_ok=True)
         if self._owner is not None:
             os.chown(directory, *self._owner)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StudyError
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ascar.systems.keeper import Keeper
+    from ascar.systems.kernel_files import KernelFiles
     from ascar.systems.localfs_options import LocalFileSystemSettings
 
 
@@ -24,13 +24,14 @@ class MemoryLimit:
     Args:
         settings: the study's.
         keeper: makes the group.
+        files: reads files of the keeper's machine.
 
     Raises:
         EnvironmentLacks: a limit is wanted, and this machine has no control groups for memory.
     """
 
-    def __init__(self, settings: LocalFileSystemSettings, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, settings: LocalFileSystemSettings, keeper: Keeper, files: KernelFiles) -> None:
+        self._keeper, self._files = keeper, files
         self._ratio = settings.options.dataset_to_memory
         self._given_bytes = settings.memory_bytes
         self.kind = keeper.capabilities.cgroup_memory
@@ -39,7 +40,8 @@ class MemoryLimit:
         """The limit in force; None: none, or none yet."""
         self.dataset_bytes: int | None = None
         """Size of the load's data, once it is filled."""
-        self._group: Path | None = None
+        self.group: Path | None = None
+        """The directory of the control group; None: there is none, or none yet."""
         self._dirty_before_bytes = 0.0
         if self.kind is None and (self._given_bytes is not None or self._ratio is not None):
             raise EnvironmentLacks(
@@ -59,7 +61,7 @@ class MemoryLimit:
             StudyError: the data is too small for the wanted proportion.
         """
         if self.dataset_bytes is None:
-            self.dataset_bytes = _bytes_below(directory)
+            self.dataset_bytes = self._files.bytes_below(directory)
         if self._ratio is None or self.bytes is not None:
             return
         memory_bytes = int(self.dataset_bytes / self._ratio) // 4096 * 4096
@@ -84,10 +86,10 @@ class MemoryLimit:
     def dirty_bytes(self) -> float:
         """Dirty pages since the load has settled: its group's, or the machine's where there is none."""
         now_bytes = None
-        if self._group is not None:
-            now_bytes = group_dirty_bytes(_text(self._group / "memory.stat"))
+        if self.group is not None:
+            now_bytes = group_dirty_bytes(self._text(self.group / "memory.stat"))
         if now_bytes is None:
-            now_bytes = machine_dirty_bytes(_text(MEMINFO))
+            now_bytes = machine_dirty_bytes(self._text(MEMINFO))
         return max(0.0, now_bytes - self._dirty_before_bytes)
 
     def end_load(self) -> None:
@@ -96,24 +98,8 @@ class MemoryLimit:
             self._keeper.cgroup_kill()
 
     def _limit(self, memory_bytes: int) -> None:
-        self._group = self._keeper.cgroup_create(memory_bytes).path
+        self.group = self._keeper.cgroup_create(memory_bytes).path
         self.bytes = memory_bytes
 
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("ascii", "replace")
-    except OSError:
-        return ""
-
-
-def _bytes_below(directory: Path) -> int:
-    """Bytes of the files below a directory, by their size."""
-    total = 0
-    for root, _, files in os.walk(directory):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
-            except OSError:
-                continue
-    return total
+    def _text(self, path: Path) -> str:
+        return self._files.texts([path])[path]

@@ -1,79 +1,67 @@
 """The local file system in a node of user-mode Linux, whose kernel has what this machine's lacks.
 
-The study stays here, with its history: a node that dies takes a trial along and not the study. In the node
-one process (`ascar.remote.worker`) has the target and runs the load, by the same code as on a machine. The
-node's disk is an image file of this machine. At the end, however it comes, node and image are gone.
+The study stays here, with its history: a node that dies takes a trial along and not the study. The keeper and
+the programs of the load run in the node, by the same code as on a machine. The node's disk is an image file
+of this machine. At the end, however it comes, node and image are gone.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import platform
 import re
-import secrets
-import shutil
 import sys
-import tempfile
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
 
 from ascar.errors import AscarError, EnvironmentLacks, KeeperLost, StageFailed, StudyError
 from ascar.results.machine import Need, RestoreReport
-from ascar.results.trial import Change
 from ascar.systems.counters import counter_names
-from ascar.systems.keeper import Keeper
+from ascar.systems.keeper import Keeper, scratch_directory
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs import LocalFileSystem
-from ascar.systems.localfs_cycles import cycle_s
-from ascar.systems.localfs_space import with_kernel_defaults
+from ascar.systems.localfs_rights import owner_of_load
+from ascar.systems.localfs_space import vm_in_force, with_kernel_defaults
 from ascar.systems.machine import backing_of, file_system_of
-from ascar.systems.node_worker import NodeWorker
-from ascar.systems.trial_messages import ToldReadings, ToldSample, TrialHello
 from ascar.testbed import user_mode
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_parts import KernelParts
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping
+    from collections.abc import Collection, Generator, Mapping
     from types import TracebackType
 
-    from ascar.results.measurement import Readings, Series
+    from ascar.results.trial import Change
     from ascar.space import Configuration, Value
     from ascar.systems import Sample
     from ascar.systems.localfs_options import LocalFileSystemSettings
-    from ascar.workspace import LoadTiming
+    from ascar.workspace import Workspace
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 MIB = 2**20
 NODE = "localfs"
 """The name of the node."""
 _DEVICE = "/dev/ubda"
-# What the kernel and this Python take there, and what a load without a limit gets.
+# What the kernel and programs take there, and what a load without a limit gets.
 _SYSTEM_BYTES, _UNLIMITED_BYTES = 384 * MIB, 1024 * MIB
-_BOOT_S, _ASK_S, _FILL_S, _OVERRUN_S = 120.0, 120.0, 3600.0, 900.0
-# A change has fewer steps than this, each within the study's limit.
-_STEPS = 12
+_BOOT_S, _SET_UP_S = 120.0, 120.0
 _SET_UP = """
 for place; do mkdir -p "/dev/shm$place"; mount --bind "$place" "/dev/shm$place"; done
 mount -t tmpfs tmpfs /var/lib
 for place; do mkdir -p "$place"; mount --move "/dev/shm$place" "$place"; done
 for module in nilfs2 bfq; do modprobe -d /run/modules "$module" || echo "$module: not there" >&2; done
 """
-# A kernel that dies may still make a file meanwhile.
-_REMOVE = 'for _ in 1 2 3 4 5 6 7 8 9; do rm -rf --one-file-system -- "$1" && exit 0; sleep 0.3; done; exit 1'
 # Where this package is found.
 _SOURCES = Path(__file__).resolve().parents[2]
 _STATE = "/var/lib"
 """Where the keeper there has its journal."""
-_PATH = re.compile(r"[!-~]{1,180}")
+_PATH = re.compile(r"[!-+.-9;-~-]{1,180}")  # neither a comma nor a colon
 _PROGRAMS = ("ascard", "blkid", "fio")
-# What of the study's table is about this machine.
-_OWN = ("image", "size", "kernel", "device", "confirmed_device", "direct_io")
 
 
 class NodeFileSystem(LocalFileSystem):
@@ -87,16 +75,19 @@ class NodeFileSystem(LocalFileSystem):
         EnvironmentLacks: a file system that was asked for cannot be made here.
     """
 
+    workloads: ClassVar[frozenset[str] | None] = frozenset(
+        {"command", "filebench", "fio", "sqlite-transactions"}
+    )
+
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
-        self._there = {"kind": "localfs", "device": _DEVICE, "confirmed_device": _DEVICE} | {
-            key: value for key, value in options.items() if key not in _OWN
-        }
+        self._given = self.settings
+        there = msgspec.structs.replace(self.settings.options, device=_DEVICE, confirmed_device=_DEVICE)
+        self.settings = msgspec.structs.replace(self.settings, options=there)
         self._held = ExitStack()
+        self._owner: tuple[int, int] | None = None
         self._node: KernelNode | None = None
-        self._worker: NodeWorker | None = None
         self._described: Mapping[str, Any] = {}
-        self._starts_afresh = False
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -131,17 +122,18 @@ class NodeFileSystem(LocalFileSystem):
         lack = user_mode.missing()
         if lack is not None:
             raise EnvironmentLacks(f"target.kernel = 'user-mode': {lack}")
-        self.settings.check_machine()
+        self._given.check_machine()
+        self._owner = owner_of_load(self.settings.options.user, as_root=True)
         self.restored = None
         try:
             with ExitStack() as held:
                 keeper = held.enter_context(Keeper(self.owner, user=True))
-                folder = held.enter_context(_folder(keeper))
-                held.enter_context(_image(keeper, self.settings, folder / "disk"))
+                folder = held.enter_context(scratch_directory(keeper, "ascar-localfs-"))
+                _check_path(folder)
+                held.enter_context(_image(keeper, self._given, folder / "disk"))
                 self._node = held.enter_context(KernelNode(self._parts(folder), folder / "kept", folder))
-                hello = self._begin()
-                self._check_kernel(hello.mountable)
-                self.space = with_kernel_defaults(self.space, hello.defaults)
+                self._files = KernelFiles(self._node)
+                self._begin()
                 self._described = self._told()
                 self._held = held.pop_all()
         except BaseException:
@@ -156,8 +148,8 @@ class NodeFileSystem(LocalFileSystem):
         """Put everything back in the node, end it, and remove the image."""
         try:
             with suppress(AscarError):  # with the node all of it is gone
-                if self._worker is not None and kind is None:
-                    self.restored = self._ask("leave", {}, _ASK_S, RestoreReport)
+                if self._keeper is not None and kind is None:
+                    self.restored = self._keeper.close()
         finally:
             self.restored = self.restored or RestoreReport()
             self._drop()
@@ -174,56 +166,51 @@ class NodeFileSystem(LocalFileSystem):
             visible=tuple(map(str, _places_seen())),
         )
 
-    def _begin(self) -> TrialHello:
-        """Boot the node on an empty disk, and have the target entered there."""
-        node = self._node
-        assert node is not None, "it is made when the target is entered"
+    def _begin(self) -> None:
+        """Boot the node on an empty disk, and take the disk there."""
+        node = self._booted()
         node.cut()
-        _blank(self.settings)
+        _blank(self._given)
         node.boot(_BOOT_S)
-        done = node.run(["sh", "-c", _SET_UP, "set-up", *_seen_below_state(node)], _ASK_S)
+        done = node.run(["sh", "-c", _SET_UP, "set-up", *_seen_below_state(node)], _SET_UP_S)
         if done.status != 0 or done.err:
             _log.warning("target.kernel: %s", (done.err.strip().splitlines() or ["set-up failed"])[-1])
-        self._worker = NodeWorker(node, _worker_words())
-        return self._ask("open", {"target": self._there}, _BOOT_S, TrialHello)
+        self._keeper = Keeper(self.owner, node=node).start()
+        self._take(self._keeper, self._owner)
+        self.space = with_kernel_defaults(self.space, vm_in_force(self._files))
 
     def _drop(self) -> None:
         """End the node; the next configuration boots it again."""
-        worker, self._worker = self._worker, None
+        keeper, self._keeper, self._device, self._memory = self._keeper, None, None, None
+        self._devices, self._current, self._recipe, self._filled = {}, None, None, False
         if self._node is not None:
             self._node.cut()
-        if worker is not None:
-            worker.close()
+        if keeper is not None:
+            with suppress(AscarError):
+                keeper.close()
 
-    def _ask(
-        self,
-        ask: str,
-        given: Mapping[str, Any],
-        limit_s: float,
-        kind: type[_T],
-        look: Callable[[Mapping[str, Series]], bool] | None = None,
-    ) -> _T:
-        """Have something done in the node, which answers by a value of a kind.
-
-        One that cannot be asked any more is ended.
+    @contextmanager
+    def _asked(self, stage: str) -> Generator[KernelNode]:
+        """Something is asked of the node; one that cannot be asked any more is ended.
 
         Raises:
-            AscarError: as it was raised there.
-            StageFailed: the node is not up, has died, or answers by something else.
+            StageFailed: the node is not up, or has died.
         """
-        worker, node = self._worker, self._node
-        if worker is None or node is None:
-            raise StageFailed(ask, f"node {NODE}: is not up")
+        node = self._booted()
+        if self._keeper is None:
+            raise StageFailed(stage, f"node {NODE}: is not up")
         try:
-            return worker.ask(ask, given, limit_s, kind, look)
-        except StageFailed as error:
-            if not worker.has_failed:
-                raise
-            said = "\n".join((error.stderr, node.console[-2000:])).strip()
-            raise StageFailed(error.stage, error.message.removeprefix(f"{error.stage}: "), said) from error
-        finally:
-            if worker.has_failed:
-                self._drop()
+            yield node
+        except (EnvironmentLacks, KeeperLost) as error:
+            said, why = node.last_words, error.message
+            self._drop()
+            if said is None:
+                raise StageFailed(stage, why) from error
+            raise StageFailed(stage, f"node {NODE}: it is gone", f"{said}\n{why}") from error
+
+    def _booted(self) -> KernelNode:
+        assert self._node is not None, "a target is entered before it is used"
+        return self._node
 
     # One trial.
 
@@ -233,22 +220,20 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: a step failed or ran out of time, or the node does not come up.
         """
-        if self._worker is None or self._node is None or not self._node.alive:
+        if self._keeper is None or not self._booted().alive:
             self._drop()
             try:
                 self._begin()
             except AscarError as error:
                 self._drop()
                 raise StageFailed("change", f"node {NODE} does not come up: {error.message}") from error
-        given = {"configuration": dict(configuration), "afresh": self._starts_afresh}
-        limit_s = _STEPS * self.settings.step_limit_s + _ASK_S
-        change = self._ask("apply", given, limit_s, Change)
-        self._starts_afresh = False
-        return change
+        with self._asked("change"):
+            return super().apply(configuration)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The settings in force of the node's kernel."""
-        return self._ask("read", {"names": list(names)}, _ASK_S, dict[str, int | str])
+        with self._asked("change"):
+            return super().read(names)
 
     def settle(self) -> Mapping[str, float]:
         """As on a machine; the caches of the node, and this machine's of its disk, are dropped.
@@ -256,40 +241,26 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: a step failed or ran out of time.
         """
-        limit_s = _STEPS * self.settings.step_limit_s + _ASK_S
-        step_s = self._ask("settle", {}, limit_s, dict[str, float])
+        with self._asked("settle"):
+            step_s = super().settle()
         if self.settings.options.machine_wide is True:
             with self.settings.image.open("rb") as image:
                 os.fdatasync(image.fileno())
                 os.posix_fadvise(image.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return step_s
 
-    def start_afresh(self) -> None:
-        """Make the next configuration start on a new file system all the same."""
-        self._starts_afresh = True
-
     @property
     def workspace(self) -> Workspace:
-        """A place here; the load has one there."""
-        return Workspace(Path(tempfile.gettempdir()))
-
-    def prepare_load(self, options: Mapping[str, Any]) -> None:
-        """See `Housing`."""
-        self._ask("prepare", {"workload": dict(options)}, _FILL_S, NoneType)
-
-    def run_load(self, options: Mapping[str, Any], timing: LoadTiming) -> Readings:
-        """See `Housing`."""
-        numbers = ("load_min_s", "load_max_s", "reading_s", "ask_from_s")
-        given = {
-            "workload": dict(options),
-            "timing": {name: getattr(timing, name) for name in numbers},
-        }
-        limit_s = timing.load_max_s + _OVERRUN_S
-        return self._ask("run", given, limit_s, ToldReadings, timing.may_end).readings
+        """The load's directory in the node, where its programs run."""
+        with self._asked("load") as node:
+            there = super().workspace
+            group = None if there.admit is None or self._memory is None else self._memory.group
+            return replace(there, admit=None, environment=_python_there(), node=node, group=group)
 
     def sample(self) -> Sample:
         """Counters of the node's kernel and of its disk."""
-        return self._ask("sample", {}, _ASK_S, ToldSample).sample
+        with self._asked("sample"):
+            return super().sample()
 
     def drain(self, limit_s: float) -> None:
         """Write back all dirty pages of the file system there.
@@ -297,14 +268,8 @@ class NodeFileSystem(LocalFileSystem):
         Raises:
             StageFailed: that takes longer.
         """
-        self._ask("drain", {"limit_s": limit_s}, limit_s + _ASK_S, NoneType)
-
-    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
-        """The greatest age of dirty pages there, or the commit interval where it is longer."""
-        if self._worker is None:
-            return cycle_s(configuration)
-        given = {"configuration": dict(configuration)}
-        return self._ask("cycle_s", given, _ASK_S, float)
+        with self._asked("drain"):
+            super().drain(limit_s)
 
     @property
     def sampled(self) -> frozenset[str]:
@@ -318,7 +283,8 @@ class NodeFileSystem(LocalFileSystem):
         return self._described
 
     def _told(self) -> dict[str, Any]:
-        told = self._ask("describe", {}, _ASK_S, dict[str, Any])
+        with self._asked("describe") as node:
+            told, facts = dict(super().describe()), node.facts()
         directory = self.settings.image.parent
         image = {
             "kind": "image, as the disk of a node of user-mode Linux",
@@ -326,7 +292,14 @@ class NodeFileSystem(LocalFileSystem):
             "image_file_system": file_system_of(directory),
             "image_device": backing_of(directory),
         }
-        return {**told, "device": {**told.get("device", {}), **image}, "host_kernel": platform.release()}
+        there = {"kernel": facts.kernel, "cpus": facts.cpus, "machine_memory_bytes": facts.memory_bytes}
+        return {
+            **told,
+            **there,
+            "applied": {},
+            "device": {**told["device"], **image},
+            "host_kernel": told["kernel"],
+        }
 
 
 def _places_seen() -> list[Path]:
@@ -350,36 +323,22 @@ def _here() -> Path:
         return Path("/")
 
 
-def _worker_words() -> list[str]:
-    """The program of the node: this Python, with this package, in this directory."""
-    settings = [f"PYTHONPATH={_SOURCES}", "PYTHONDONTWRITEBYTECODE=1"]
-    if cache := os.environ.get("PYTHONPYCACHEPREFIX"):
-        settings.append(f"PYTHONPYCACHEPREFIX={cache}")
-    return ["env", "-C", str(_here()), *settings, sys.executable, "-m", "ascar.remote.worker"]
+def _python_there() -> dict[str, str]:
+    """The environment in which a load of this package finds it."""
+    return {"PYTHONPATH": str(_SOURCES), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-@contextmanager
-def _folder(keeper: Keeper) -> Generator[Path]:
-    """A directory of ours for the node, which is removed at the end, however we end.
+def _check_path(folder: Path) -> None:
+    """See that a kernel can be told of a folder.
 
     Raises:
-        EnvironmentLacks: its path cannot be told a kernel.
+        EnvironmentLacks: its path cannot be a word of a command line.
     """
-    place = Path(tempfile.gettempdir(), f"ascar-localfs-{secrets.token_hex(6)}")
-    if not _PATH.fullmatch(str(place)) or set(":,") & set(str(place)):
+    if not _PATH.fullmatch(str(folder)):
         raise EnvironmentLacks(
-            f"folder {str(place.parent)!r}: its path is too long, or has characters that a kernel's command "
+            f"folder {str(folder.parent)!r}: its path is too long, or has characters that a kernel's command "
             "line cannot hold; set TMPDIR to another"
         )
-    removal = ["/bin/sh", "-c", _REMOVE, "remove", str(place)]
-    keeper.undo_command(removal)
-    place.mkdir(mode=0o700)
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        if not place.exists():
-            _forget(keeper, removal)
 
 
 @contextmanager

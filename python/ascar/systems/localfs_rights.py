@@ -26,8 +26,12 @@ def lacks_root(error: EnvironmentLacks) -> EnvironmentLacks:
     return EnvironmentLacks(f"target.kind = 'localfs': {error.message}; the kind 'sqlite' needs no root")
 
 
-def owner_of_load(user: str | None) -> tuple[int, int] | None:
+def owner_of_load(user: str | None, *, as_root: bool = False) -> tuple[int, int] | None:
     """Whom the load's files belong to: uid and gid; None: the caller.
+
+    Args:
+        user: the account.
+        as_root: whether the load is started by root, whoever the caller is.
 
     Raises:
         StudyError: there is no such account.
@@ -41,6 +45,6 @@ def owner_of_load(user: str | None) -> tuple[int, int] | None:
         raise StudyError(
             f"target.user = {user!r}: there is no such account; name another, or none"
         ) from error
-    if os.geteuid() not in (0, entry.pw_uid):
+    if not as_root and os.geteuid() not in (0, entry.pw_uid):
         raise EnvironmentLacks(f"target.user = {user!r}: only root can run a load as another; leave it out")
     return entry.pw_uid, entry.pw_gid

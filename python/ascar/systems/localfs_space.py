@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ascar.catalogues import kernel_setting
 from ascar.errors import EnvironmentLacks, SpaceError, StudyError
 from ascar.space import ChangeCost, Choices, Guarantee, Parameter
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.machine import find_program, missing_program
 from ascar.systems.published_spaces import published_space
@@ -16,7 +17,6 @@ from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from ascar.space import Space
 
@@ -64,9 +64,7 @@ def localfs_space(size_bytes: int, file_systems: tuple[str, ...] | None, name: s
             f'if(fs == "nilfs2" and block_group != "n/a", block_group * block_size_k <= {segment}, true)'
         )
     space = _at_most(space, "ext_journal_size_mib", size_bytes // (4 * MIB))
-    settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
-    present = {name: _number(one.file(None)) for name, one in settings.items() if one is not None}
-    return _with_bounds(_with_defaults(space, present))
+    return _with_bounds(_with_defaults(space, vm_in_force(KernelFiles())))
 
 
 def _with_bounds(space: Space) -> Space:
@@ -77,6 +75,14 @@ def _with_bounds(space: Space) -> Space:
         is_number = one.kind == "ordinal" and setting is not None and setting.range is not None
         parameters.append(replace(one, bounds=setting.range) if is_number and setting else one)
     return replace(space, parameters=tuple(parameters))
+
+
+def vm_in_force(files: KernelFiles) -> dict[str, int | None]:
+    """The values of `vm.*` that a machine has; None: there is none, or another setting stands for it."""
+    settings = {name: kernel_setting(knob) for name, knob in _VM.items()}
+    return {
+        name: _number(files.in_force(one.file(None))) for name, one in settings.items() if one is not None
+    }
 
 
 def with_kernel_defaults(space: Space, found: Mapping[str, int | str | None]) -> Space:
@@ -134,10 +140,10 @@ def _at_most(space: Space, name: str, limit: int) -> Space:
     return space.only(name, kept)
 
 
-def _number(path: Path) -> int | None:
+def _number(text: str) -> int | None:
     try:
-        value = int(path.read_text("ascii"))
-    except (OSError, ValueError):
+        value = int(text)
+    except ValueError:
         return None
     return value if value > 0 else None
 

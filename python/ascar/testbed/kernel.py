@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
-from ascar.nodes.process import facts_by_shell, put_by_shell, start
+from ascar.nodes.process import facts_by_shell, output_of, put_by_shell, start
 from ascar.program.node_binary import find_ascard
 from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
@@ -46,6 +46,15 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _LINE = "/dev/ttyS0"
 # As much as a user may ask for.
 _PIPE_BYTES = 1 << 20
+_END_LOAD = """
+tries=0
+while [ $tries -lt 100 ] && found=$(grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $found; do pid=${file#/proc/}; kill -KILL "${pid%/environ}" 2>/dev/null; done
+    tries=$((tries + 1))
+    sleep 0.02
+done
+"""
+_END_LOAD_S, _LAST_WORDS = 30.0, 2000
 
 
 class KernelNode:
@@ -194,6 +203,20 @@ class KernelNode:
         """
         remote, words = self._python("remote"), self.words(argv)
         return [*remote, LOAD_GROUP if group else LOAD, *words[len(remote) :]]
+
+    def end_load(self, mark: str) -> None:
+        """Kill whatever a load has left; one that is not up has nothing left.
+
+        Args:
+            mark: what each of its processes has in its environment, `NAME=VALUE`.
+        """
+        with suppress(EnvironmentLacks, StageFailed):
+            self.run(["sh", "-c", _END_LOAD, "end", mark], _END_LOAD_S)
+
+    @property
+    def last_words(self) -> str | None:
+        """The end of what its console has shown, once it is gone; None while it is up."""
+        return None if self.alive else self.console[-_LAST_WORDS:]
 
     def open(self, argv: Sequence[str], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
         """See `Node.open`."""
@@ -370,10 +393,7 @@ class KernelNode:
             self._do(f"mount {mount.export}", kernel_nfs.mount_words(mount), end_s)
 
     def _do(self, what: str, words: Sequence[str], end_s: float) -> None:
-        done = self.run(words, max(0.0, end_s - time.monotonic()))
-        if done.status != 0:
-            last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
-            raise StageFailed("boot", f"node {self.name}: {what}: {last[:300]}", done.err)
+        output_of(self, "boot", what, words, max(0.0, end_s - time.monotonic()))
 
 
 def _unfit(socket: Path) -> str | None:

@@ -13,11 +13,11 @@ PROGRAMS = ("rpc.nfsd", "rpc.mountd", "exportfs", "nfsdcld", "rpcbind", "rpc.sta
 # What the daemons note is gone after a cut; nfsdcld's, by which clients get their locks back, is kept.
 _DAEMONS = """
 set -e
-mount -t tmpfs tmpfs /var/lib/nfs
+mountpoint -q /var/lib/nfs || mount -t tmpfs tmpfs /var/lib/nfs
 mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery /run/rpcbind
 touch /var/lib/nfs/etab /var/lib/nfs/rmtab /var/lib/nfs/state
-rpcbind -w
-rpc.statd --no-notify
+pidof rpcbind >/dev/null || rpcbind -w
+pidof rpc.statd >/dev/null || rpc.statd --no-notify
 """
 # Version 4 shows its exports below one root, which must be of a kind that can be exported; /srv is.
 _SERVER = (
@@ -77,7 +77,7 @@ def threads_words(threads: int) -> list[str]:
 
 
 def daemons_words() -> list[str]:
-    """The program of a node that starts what a client of version 3 needs for locks."""
+    """The program of a node that starts what a client of version 3 needs for locks, where it does not run."""
     return ["sh", "-c", _DAEMONS]
 
 

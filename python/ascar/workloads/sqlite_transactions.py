@@ -86,7 +86,8 @@ class SqliteTransactions:
             "fill", workspace, self._fill_limit_s, ["fill", "--rows", str(self.options.rows)]
         )
         check(program, run_program(program, workspace))
-        self._dataset_bytes = (workspace.directory / DATABASE_FILE).stat().st_size
+        if workspace.node is None:
+            self._dataset_bytes = (workspace.directory / DATABASE_FILE).stat().st_size
 
     def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:
         """Do transactions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ import pytest
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link, RequestRefused, Settings, encode
 from ascar.sharp.deployment import Beat, ControllerSocket, Here, Manager, open_link
-from ascar.sharp.deployment.messages import FIND, Find, beat
+from ascar.sharp.deployment.manager import ManagerTimeouts
+from ascar.sharp.deployment.messages import FIND, Find, RuleUse, beat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -102,6 +104,34 @@ def test_silence_ends(path: Path) -> None:
 
     with pytest.raises(MessagingError, match=r"no answer within 0\.1 s"):
         asyncio.run(ask())
+
+
+def test_a_controller_that_is_started_just_now_is_asked_again(path: Path) -> None:
+    """And one that stays away, until the time for its answer is over."""
+    patience = ManagerTimeouts(answer_s=0.9)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(encode(RuleUse(controller="client1", workload="blocks")) + b"\n")
+        await ended(writer)
+
+    async def show() -> tuple[int, list[str]]:
+        manager = Manager(ControllerSocket(path), patience)
+        asking = asyncio.create_task(manager.shown(["client1"]))
+        await asyncio.sleep(0.4)
+        async with answering(path, answer):
+            shown, problems = await asking
+        assert not problems
+        path.unlink(missing_ok=True)
+        begun_s = time.monotonic()
+        _, problems = await manager.shown(["client1"])
+        assert 0.4 < time.monotonic() - begun_s < 2.0
+        return len(shown), [str(one) for one in problems]
+
+    count, problems = asyncio.run(show())
+    assert count == 1
+    (problem,) = problems
+    assert "client1" in problem and "is the proxy running?" in problem
 
 
 def test_nobody_is_there(path: Path) -> None:

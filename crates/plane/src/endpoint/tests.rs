@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plane::StreamIndicators;
+use crate::recording::Recording;
 
 const TEXT: &str = "1,2\n0,2147483647,0,2147483647,100,2147483647,100,0,0\n";
 const OTHER: &str = "1,2\n0,2147483647,0,2147483647,100,2147483647,100,0,7\n";
@@ -417,4 +418,80 @@ fn names_are_tokens() {
         assert!(Endpoint::new(name, "files", "1f", Noted::default()).is_err());
         assert!(Endpoint::new("client1", name, "1f", Noted::default()).is_err());
     }
+}
+
+/// Can write down what clients do.
+#[derive(Debug, Default)]
+struct Writing {
+    begun: u32,
+    taken: u32,
+}
+
+impl Plane for Writing {
+    fn follow(&mut self, _: Option<&RuleSet>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn used(&self) -> Option<RuleSet> {
+        None
+    }
+
+    fn observe(&self) -> Vec<StreamIndicators> {
+        Vec::new()
+    }
+
+    fn record(&mut self, _: Duration) -> Result<(), String> {
+        self.begun += 1;
+        Ok(())
+    }
+
+    fn take_recorded(&mut self) -> Recording {
+        self.taken += 1;
+        Recording::default()
+    }
+}
+
+fn read(number: u64, part: u64) -> Asked {
+    Asked::Read { number, part }
+}
+
+fn parts(told: Option<Told>) -> Option<usize> {
+    match told {
+        Some(Told::Part(part)) => part.parts,
+        other => panic!("no part: {other:?}"),
+    }
+}
+
+#[test]
+fn a_recording_is_read_once_it_is_over_as_often_as_it_is_asked_for() {
+    let mut endpoint = Endpoint::new("client1", "files", "1f", Writing::default()).unwrap();
+    for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY, 3_601.0] {
+        let asked = Asked::Record { seconds };
+        assert!(refused(endpoint.answer(&asked, at(0))).contains("must be above 0"));
+    }
+    assert!(refused(endpoint.answer(&read(0, 0), at(0))).contains("no such recording"));
+    let record = Asked::Record { seconds: 10.0 };
+    for number in 1..3 {
+        let told = endpoint.answer(&record, at(1));
+        assert!(matches!(told, Some(Told::Recording { number: it, .. }) if it == number));
+    }
+    assert!(refused(endpoint.answer(&read(1, 0), at(2))).contains("no such recording"));
+    assert_eq!(parts(endpoint.answer(&read(2, 0), at(10))), None);
+    for second in [11, 40, 70] {
+        assert_eq!(parts(endpoint.answer(&read(2, 0), at(second))), Some(1));
+    }
+    assert!(refused(endpoint.answer(&read(2, 1), at(70))).contains("from 0 to 0"));
+    assert_eq!((endpoint.plane().begun, endpoint.plane().taken), (2, 1));
+    assert_eq!(endpoint.expire(at(71)), None);
+    assert!(refused(endpoint.answer(&read(2, 0), at(71))).contains("no such recording"));
+}
+
+#[test]
+fn what_nobody_reads_is_forgotten() {
+    let mut endpoint = Endpoint::new("client1", "files", "1f", Writing::default()).unwrap();
+    endpoint.answer(&Asked::Record { seconds: 10.0 }, at(0));
+    endpoint.expire(at(69));
+    assert_eq!(endpoint.plane().taken, 0);
+    endpoint.expire(at(70));
+    assert_eq!(endpoint.plane().taken, 1);
 }

@@ -5,6 +5,7 @@ pub mod opening;
 pub mod pending;
 
 use ascar_nbd::{Command, Parsed, ReplyHeader, Request};
+use ascar_plane::RecordedKind;
 
 use crate::connection::{End, Opened};
 use crate::protocol::{Answer, Ask, Dialogue, Next, Part, Piece, Sent};
@@ -49,6 +50,7 @@ impl Dialogue for Blocks {
         let ask = Ask {
             bytes: moved_bytes(&request),
             offset_bytes: Some(request.offset_bytes),
+            kind: recorded_kind(request.command),
             is_held: true,
             is_answered: true,
         };
@@ -162,6 +164,15 @@ fn moved_bytes(request: &Request) -> u32 {
     match request.command {
         Command::Read | Command::Write => request.length_bytes,
         _ => 0,
+    }
+}
+
+fn recorded_kind(command: Command) -> Option<RecordedKind> {
+    match command {
+        Command::Read => Some(RecordedKind::Read),
+        Command::Write => Some(RecordedKind::Write),
+        Command::Flush => Some(RecordedKind::Sync),
+        _ => None,
     }
 }
 

@@ -93,6 +93,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorder::Place;
 
     fn sent(bytes: u32) -> Waiting {
         let sent = Sent {
@@ -100,6 +101,7 @@ mod tests {
             bytes,
             is_sequential: false,
             is_held: true,
+            record: Place::default(),
         };
         Waiting {
             sent,

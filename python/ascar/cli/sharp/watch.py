@@ -43,6 +43,8 @@ _KINDS = {
     "rolled-back": "not shown to be better, taken back",
     "checked": "checked against none",
     "doubted": "taken off until they show their gain again",
+    "idle": "the clients do nothing",
+    "replaced": "others have changed the rules",
 }
 
 
@@ -75,8 +77,9 @@ def watch(
     controllers of a workload behind a message server.
 
     Rules are kept only when intervals with and without them, in turns, show that they are better; else what
-    was in force before is so again. When the load changes, rules are taken off and found anew. Rules that are
-    kept are looked at on and on, and have to show their gain again when there is a reason to doubt it.
+    was in force before is so again. Rules that are in force already have to show their gain, too. When the
+    load changes, rules are taken off and found anew. Rules that are kept are looked at on and on, and have to
+    show their gain again when there is a reason to doubt it.
     """
     from ascar.cli.goals import share_of
     from ascar.cli.interrupts import Interrupted
@@ -115,7 +118,7 @@ def watch(
 
     def listen(event: WatchEvent) -> None:
         events.append(event)
-        still = event.kind == "same" and bool(told) and told[-1].kind == "same"
+        still = event.kind in ("same", "idle") and bool(told) and told[-1].kind == event.kind
         if not quiet and event.kind != "observed" and not still:
             told.append(event)
             say(_line(event))
@@ -137,12 +140,15 @@ def watch(
 
 def _line(event: WatchEvent) -> str:
     from ascar.render import percent
+    from ascar.sharp.matching import Choice
 
-    line = f"{event.at_s:.0f} s: {_KINDS[event.kind]}"
-    if event.choice is not None:
-        line += f": {event.choice.rules}, made for {event.choice.made_for}"
-    if event.kind == "deployed" and event.choice is not None:
-        line += f", {percent(event.choice.gain)} expected"
+    line, choice = f"{event.at_s:.0f} s: {_KINDS[event.kind]}", event.choice
+    if isinstance(choice, Choice):
+        line += f": {choice.rules}, made for {choice.made_for}"
+        if event.kind == "deployed":
+            line += f", {percent(choice.gain)} expected"
+    elif choice is not None:
+        line += f": {choice.rules}, in force before"
     if event.shown is not None:
         gain = "unknown" if event.shown.gain is None else event.shown.gain.words
         line += f", gain {gain} after {len(event.shown.reference)} pairs"

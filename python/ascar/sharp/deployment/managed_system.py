@@ -15,7 +15,7 @@ from ascar.messaging import Background, find_settings
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller import TRIAL_MAX_S
 from ascar.sharp.deployment.controller_socket import open_link
-from ascar.sharp.deployment.manager import Manager
+from ascar.sharp.deployment.manager import Manager, ManagerTimeouts
 from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat, least_left_s
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
@@ -38,6 +38,10 @@ _TICKS_KEPT = 4_096
 _CALL_S = 600.0
 
 
+class OtherRules(MessagingError):
+    """Rules are in force, or on trial, that others have put there."""
+
+
 class ManagedSystem:
     """The controllers of one workload, wherever they are.
 
@@ -48,7 +52,8 @@ class ManagedSystem:
         settings: the connection settings of the message server.
         workload: the workload of the controllers; None: all controllers.
         trial_s: the time that rules on trial stay in force unless the trial is renewed.
-        silence_s: a tick that takes longer than this to come is a controller lost.
+        silence_s: a tick, or an answer, that takes longer than this to come is a controller lost. One that is
+            back sooner, or whose agent is, was not.
 
     Raises:
         MessagingError: there is no connection, or no controller.
@@ -75,6 +80,7 @@ class ManagedSystem:
         self._kept_ends_s: float | None = None  # of their time limit, by `time.monotonic`
         self._asked = False
         self._time_s = 0.0
+        self._instances: dict[str, str] = {}
         self.controllers: tuple[str, ...] = ()
         self._link, self._manager, self.controllers = self._call(self._open(settings))
 
@@ -112,12 +118,13 @@ class ManagedSystem:
         """The rules that all controllers keep, with their use when they were first asked; None: none do.
 
         Raises:
+            OtherRules: some are on trial.
             MessagingError: they follow different ones, or one does not answer.
         """
         if not self._asked:
             shown = self._shown()
             if any(one.on_trial for one in shown):
-                raise MessagingError("controllers have rules on trial; wait until the trial ends")
+                raise OtherRules("controllers have rules on trial; wait until the trial ends")
             self._kept = _with_use(shown)
             left_s = least_left_s(shown)
             self._kept_ends_s = None if left_s is None else time.monotonic() + left_s
@@ -213,8 +220,17 @@ class ManagedSystem:
         Raises:
             MessagingError: a controller does not say so.
         """
-        self._call(self._manager.stop(self._workload, self.controllers))
+        self._call(self._manager.take_off(self.controllers))
         self._kept, self._trial, self._asked = None, None, True
+
+    def look_again(self) -> None:
+        """Others may have changed the rules: those in force are asked for anew, once a tick is over.
+
+        Raises:
+            MessagingError: a controller is lost.
+        """
+        self._call(self._ticked())
+        self._kept, self._trial, self._asked = None, None, False
 
     def record(self, seconds: float) -> ControllerTrace:
         """What all clients together do in so many seconds of the system's time.
@@ -245,12 +261,13 @@ class ManagedSystem:
     async def _open(self, settings: Settings) -> tuple[Link | ControllerSocket, Manager, tuple[str, ...]]:
         self._came = asyncio.Event()
         link = await open_link(settings, name="ascar rules")
-        manager = Manager(link)
+        manager = Manager(link, ManagerTimeouts(answer_s=self._silence_s))
         found: Sequence[Here] = await manager.find(self._workload, least=1)
         if not found:
             await link.close()
             of = "" if self._workload is None else f" of workload {self._workload}"
             raise MessagingError(f"controllers{of}: none answers; start them, or name another workload")
+        self._instances = {one.controller: one.instance for one in found}
         await link.serve(beat(ANY), Beat, self._on_beat)
         return link, manager, tuple(one.controller for one in found)
 
@@ -278,8 +295,7 @@ class ManagedSystem:
         self, rules: str | None, settle_s: float, measure_s: float, *, going_on: bool
     ) -> dict[str, list[float]]:
         if not going_on:
-            for ticks in self._ticks.values():
-                ticks.clear()
+            self._forget_ticks()
         await self._until(1)
         tick_s = next(iter(self._ticks[self.controllers[0]].values())).tick_s
         # The first tick may have begun under other rules.
@@ -291,10 +307,20 @@ class ManagedSystem:
             ticks = self._ticks[name]
             taken = [ticks.pop(number) for number in list(ticks)[: left_out + wanted]]
             beats = taken[left_out:]
-            if any(one.rules != rules for one in beats) or len({one.instance for one in beats}) > 1:
-                raise MessagingError(f"{name}: follows other rules than those deployed; was it restarted?")
+            if any(one.instance != self._instances[name] for one in beats):
+                raise MessagingError(f"{name}: was started anew")
+            if any(one.rules != rules for one in beats):
+                raise OtherRules(f"{name}: follows other rules than those deployed")
             series[name] = [one.mb_per_s for one in beats]
         return series
+
+    def _forget_ticks(self) -> None:
+        for ticks in self._ticks.values():
+            ticks.clear()
+
+    async def _ticked(self) -> None:
+        self._forget_ticks()
+        await self._until(1)
 
     async def _until(self, ticks: int) -> None:
         """Wait until every controller has told so many ticks."""

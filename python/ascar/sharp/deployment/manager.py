@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 _NAMED_MAX = 8
 _PARTS_MAX = 1_000
+_AGAIN_S = 0.2
 Answer = TypeVar("Answer", bound=Message)
 
 
@@ -49,7 +51,8 @@ class ManagerTimeouts:
 
     Attributes:
         find_s: the time for controllers to announce themselves.
-        answer_s: the time for each answer of a controller.
+        answer_s: the time for each answer of a controller. One that is not there is asked again until then:
+            it, or the agent that speaks for it, may be started just now.
         trial_s: the time after which a controller puts back rules that were not kept.
         find_most_s: the time for controllers that are known to run to announce themselves.
     """
@@ -237,6 +240,16 @@ class Manager:
             raise MessagingError(f"{at}; but not: {_listed(problems)}")
         return SharpDownResult(workload=workload, controllers=names)
 
+    async def take_off(self, names: Sequence[str]) -> None:
+        """Put no rules in force on these controllers.
+
+        Raises:
+            MessagingError: one does not say so; the others have no rules any more.
+        """
+        done, problems = await self._ask_all(names, "stop", Stop(), InForce)
+        if problems:
+            raise MessagingError(f"stopped on {len(done)}; but not: {_listed(problems)}")
+
     async def show(
         self, workload: str | None = None, least: int = 0
     ) -> tuple[tuple[RuleUse, ...], tuple[ControllerProblem, ...]]:
@@ -269,7 +282,7 @@ class Manager:
         name, parts = recording.controller, list[RecordingPart]()
         while not parts or len(parts) < (parts[0].parts or 0):
             asked = Read(number=recording.number, part=len(parts))
-            part = await self._link.request(ask("read", name), asked, RecordingPart, self._patience.answer_s)
+            part = await self._asked(name, "read", asked, RecordingPart)
             if part.parts is None:
                 return ()
             if not 0 < part.parts <= _PARTS_MAX:
@@ -324,6 +337,25 @@ class Manager:
         ]
         return problems + still
 
+    async def _asked(self, name: str, verb: str, message: Message, reply: type[Answer]) -> Answer:
+        """The answer of a controller. All that is asked may be asked twice.
+
+        Raises:
+            RequestRefused: it says no.
+            MessagingError: it does not answer in time.
+        """
+        end_s = time.monotonic() + self._patience.answer_s
+        while True:
+            left_s = max(end_s - time.monotonic(), _AGAIN_S)
+            try:
+                return await self._link.request(ask(verb, name), message, reply, left_s)
+            except RequestRefused:
+                raise
+            except MessagingError:
+                if time.monotonic() + 2 * _AGAIN_S > end_s:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
+
     async def _ask_all(
         self, names: Iterable[str], verb: str, message: Message, reply: type[Answer]
     ) -> tuple[dict[str, Answer], list[ControllerProblem]]:
@@ -332,7 +364,7 @@ class Manager:
         async def one(name: str) -> Answer | ControllerProblem:
             async with self._slots:
                 try:
-                    return await self._link.request(ask(verb, name), message, reply, self._patience.answer_s)
+                    return await self._asked(name, verb, message, reply)
                 except RequestRefused as error:
                     return ControllerProblem(name, f"refused: {error.reason}")
                 except MessagingError as error:

@@ -112,8 +112,17 @@ def recorded_of(parts: Sequence[RecordingPart]) -> ControllerTrace:
 
 
 def together(several: Sequence[ControllerTrace]) -> ControllerTrace:
-    """What all clients did while all were recorded; threads of different clients are different ones."""
+    """What all clients did while all were recorded; threads of different clients are different ones.
+
+    Raises:
+        MessagingError: at no time were all of them.
+    """
     span_s = max(one.begin_s for one in several), min(one.end_s for one in several)
+    if span_s[1] <= span_s[0]:
+        raise MessagingError(
+            f"recordings of {len(several)} controllers have no time in common: the last begins "
+            f"{span_s[0] - span_s[1]:.6g} s after the first ends; set the clocks of their nodes"
+        )
     return ControllerTrace(
         _merged([one.operations for one in several], span_s),
         _merged([one.requests for one in several], span_s),
@@ -130,7 +139,10 @@ def _check(part: RecordingPart) -> None:
     numbers = [part.operation, part.thread, part.file, part.offset_bytes, part.size_bytes]
     least = min((min(one, default=0) for one in numbers), default=0)
     most = max((max(one, default=0) for one in numbers), default=0)
-    if least < 0 or most > _INTEGER_MAX or max(part.operation, default=0) > _LARGEST:
+    times = [part.begin_s, part.end_s, part.waiting_mean, *part.seconds]
+    times += [one for one in part.latency_s if one is not None]
+    is_impossible = not all(map(math.isfinite, times)) or min(times) < 0 or part.end_s < part.begin_s
+    if is_impossible or least < 0 or most > _INTEGER_MAX or max(part.operation, default=0) > _LARGEST:
         raise MessagingError(f"{part.controller}: a recording with numbers that are out of range")
 
 

@@ -7,7 +7,7 @@
 from ascar.sharp.matching.alteration import alterations
 from ascar.sharp.matching.bootstrap import Bootstrapped, BootstrapProgress, Effort, Workloads
 from ascar.sharp.matching.bootstrap import bootstrap as fill
-from ascar.sharp.matching.choice import CAUTION, Choice, Chooser
+from ascar.sharp.matching.choice import CAUTION, Choice, Chooser, FoundRules
 from ascar.sharp.matching.common import Mix, common_set
 from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.matching.gains import RuleGain, gain_of, gains
@@ -28,6 +28,7 @@ __all__ = [
     "Choice",
     "Chooser",
     "Effort",
+    "FoundRules",
     "Mix",
     "Predicted",
     "Predictor",

@@ -42,6 +42,19 @@ class Choice:
     distance: float
 
 
+@dataclass(frozen=True, slots=True)
+class FoundRules:
+    """Rules that were in force before, of which nothing is expected.
+
+    Attributes:
+        rules: id.
+        rule_set: the rules.
+    """
+
+    rules: str
+    rule_set: RuleSet
+
+
 class Chooser:
     """Finds rules for workloads.
 

@@ -27,17 +27,21 @@ class Looks:
 
     Attributes:
         values: the latest looks, in MB/s.
+        still: the latest looks in a row without any throughput.
     """
 
     values: deque[float] = field(default_factory=lambda: deque[float](maxlen=LOOKS_MAX))
+    still: int = 0
 
     def doubt(self, mb_per_s: float) -> str:
         """Take in a look; why it is a reason to doubt, or nothing.
 
         The last value before a jump may be of a time in which the load had changed already, and is not
-        what the next one is compared with. A look without any throughput tells nothing: the clients pause.
+        what the next one is compared with. A look without any throughput tells nothing: the clients pause, or
+        the rules let nothing pass.
         """
-        if mb_per_s <= 0:
+        self.still = self.still + 1 if mb_per_s <= 0 else 0
+        if self.still:
             return ""
         known = list(self.values)[:-1]
         self.values.append(mb_per_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ascar.errors import WorkError
+from ascar.errors import NothingDone
 from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
 from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.matching.simulated_system import SimulatedClusterSystem
@@ -51,7 +51,7 @@ class WatchedSystem(ManagedSystem):
 
         Raises:
             MessagingError: a controller does not record, or is lost.
-            WorkError: they did nothing.
+            NothingDone: they did nothing.
         """
         return features_of_clients(self.record(seconds), len(self.controllers))
 
@@ -60,10 +60,10 @@ def features_of_clients(recorded: ControllerTrace, clients: int) -> dict[str, fl
     """The features of what so many clients did, as those of the simulated cluster are taken.
 
     Raises:
-        WorkError: they did nothing.
+        NothingDone: they did nothing.
     """
     if len(recorded.operations) + len(recorded.requests) == 0:
-        raise WorkError("the clients did nothing; observe them for longer")
+        raise NothingDone("the clients did nothing; observe them for longer")
     limit = recorded.dirty_limit_bytes
     seen = WorkloadObservation(
         requests=recorded.requests,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.errors import WorkError
+from ascar.errors import NothingDone
 from ascar.sharp.matching.features import WorkloadObservation, workload_features
 from ascar.sharp.simulated_traces import trace_of
 from ascar.simulation import INDICATORS, Cluster
@@ -26,7 +26,7 @@ def observed_on(cluster: Cluster, seconds: float = OBSERVED_S) -> dict[str, floa
     """The features of what a cluster does from now on, under the control that is in force.
 
     Raises:
-        WorkError: it did nothing.
+        NothingDone: it did nothing.
     """
     cluster.warm_up()
     cluster.record()
@@ -37,7 +37,7 @@ def observed_on(cluster: Cluster, seconds: float = OBSERVED_S) -> dict[str, floa
     finally:
         cluster.record(0)
     if len(trace) + len(requests) == 0:
-        raise WorkError(
+        raise NothingDone(
             f"workload {cluster.scenario.name!r}: did nothing in {seconds:g} s; observe it for longer"
         )
     dirty, limit = (float(np.mean(streams[:, :, column])) for column in (_DIRTY, _DIRTY_LIMIT))

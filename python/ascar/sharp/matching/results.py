@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from ascar.pilot.turns import estimates_of
 from ascar.results.library import LibraryChoice
 from ascar.results.sharp import SharpWatchResult, WatchedEvent
+from ascar.sharp.matching.choice import Choice
 from ascar.sharp.rule_results import rule_set_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ascar.rules import RuleSet
-    from ascar.sharp.matching.choice import Choice
     from ascar.sharp.matching.rule_watcher import WatchEvent
 
 
@@ -50,10 +50,12 @@ def watch_result(
 
 def _event_result(event: WatchEvent) -> WatchedEvent:
     shown, estimates = event.shown, estimates_of(event.shown)
+    choice = event.choice
     return WatchedEvent(
         kind=event.kind,
         at_s=event.at_s,
-        choice=None if event.choice is None else choice_result(event.choice),
+        rules=None if choice is None else choice.rules,
+        choice=choice_result(choice) if isinstance(choice, Choice) else None,
         gain=estimates.pop("gain_relative"),
         **estimates,
         pairs=None if shown is None else len(shown.reference),

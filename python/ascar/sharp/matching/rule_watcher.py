@@ -1,7 +1,8 @@
 """The daemon that joins the parts: what runs is seen, rules are found, put in force, and verified.
 
-Rules whose gain is not shown are taken back. Rules that are kept are looked at on and on: when there is a
-reason to doubt them, the system does without them at once, and they have to show their gain again.
+Rules whose gain is not shown are taken back, those as well that were in force before. Rules that are kept are
+looked at on and on: when there is a reason to doubt them, the system does without them at once, and they have
+to show their gain again.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ascar.errors import ExpressionError, InputError
+from ascar.errors import ExpressionError, InputError, NothingDone
 from ascar.pilot.turns import PairTest
+from ascar.render import number
 from ascar.sharp.client_shares import ClientShares
-from ascar.sharp.deployment.managed_system import interval_metrics
+from ascar.sharp.deployment.managed_system import OtherRules, interval_metrics
+from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.live_comparison import Lengths, in_turns
+from ascar.sharp.matching.choice import FoundRules
 from ascar.sharp.matching.doubts import PAIRS_MAX, Checks, Looks
 from ascar.sharp.metric_bounds import bounds_of
 
@@ -29,9 +33,12 @@ if TYPE_CHECKING:
     from ascar.sharp.matching.simulated_system import WatchableSystem
     from ascar.sharp.metric_bounds import MetricBound
 
+_RATE = "throughput_mb_per_s"
 _TRIES = 2
 _CHECK_SHARE_MAX = 0.5
 _LOOKS = 12  # between two observations of the load
+_NOTHING = "the clients did nothing"
+_STILL = 2  # looks in a row in which nothing moves, before it is tried without the rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +91,19 @@ class WatchEvent:
             none: no rules are predicted to bring a gain; deployed: rules are in force on trial; compared: a
             pair of intervals is over; verified: the gain is shown, the rules stay; rolled-back: it is not,
             what was in force before is so again; checked: a pair of intervals under kept rules and without
-            them is over; doubted: kept rules are taken off until they have shown their gain again.
+            them is over; doubted: kept rules, or those that were in force before, are taken off until they
+            have shown their gain again; idle: the clients do nothing, so there is no load to know; replaced:
+            others have changed the rules, or try some.
         at_s: the system's time.
         choice: the rules of which it is; None: of none.
         shown: the comparison so far.
         distance: the distance of the workload from its earlier features.
-        reason: why rules were doubted, or taken back.
+        reason: why rules were doubted, or taken back, or how they were replaced.
     """
 
     kind: WatchEventKind
     at_s: float
-    choice: Choice | None = None
+    choice: Choice | FoundRules | None = None
     shown: InTurns | None = None
     distance: float | None = None
     reason: str = ""
@@ -112,7 +121,7 @@ class Kept:
         checked_s: the system's time at the last check, or when they were verified.
     """
 
-    choice: Choice
+    choice: Choice | FoundRules
     checks: Checks
     shares: ClientShares
     looks: Looks = field(default_factory=Looks)
@@ -144,19 +153,68 @@ class RuleWatcher:
     bounds: tuple[MetricBound, ...] = field(default_factory=lambda: bounds_of(None))
     _known: dict[str, float] | None = None
     _kept: Kept | None = None
+    _doubted: tuple[Choice | FoundRules, str] | None = None
+    _replaced: str = ""
 
     def run(self, until_s: float) -> None:
-        """Go on until the system's time; rules that were verified by then stay."""
-        while self.system.time_s < until_s:
-            self.cycle()
+        """Go on until the system's time; rules that were verified by then stay.
+
+        So do those that were in force before, where it ends or is interrupted before they could be verified.
+        """
+        try:
+            while self.system.time_s < until_s:
+                self.cycle()
+        except KeyboardInterrupt:
+            self._restore()
+            raise
+        self._restore()
 
     def cycle(self) -> None:
-        """Look at rules that are kept; where nothing speaks against them, or there are none, at the load."""
-        if self._kept is not None and (doubt := self._doubt(self._kept)):
-            self._verify_again(self._kept.choice, doubt)
-            return
+        """Look at rules that are kept; where nothing speaks against them, or there are none, at the load.
+
+        Rules that were in force before, or that others have put in force, are verified first.
+        """
+        try:
+            if self._doubted is not None:
+                self.system.observe(self.pace.look_s)  # until clients are at work again
+                self._prove(*self._doubted)
+            elif (found := self._found()) is not None:
+                self._verify_again(found, "nobody has verified them here")
+            elif self._kept is not None and (doubt := self._doubt(self._kept)):
+                self._verify_again(self._kept.choice, doubt)
+            else:
+                self._look_at_load()
+            self._replaced = ""
+        except NothingDone:
+            self._tell("idle")
+        except OtherRules as error:
+            self._give_way(error.message)
+
+    def _found(self) -> FoundRules | None:
+        """Rules in force that are not its own, where it begins, or begins anew."""
+        found = self.system.in_force() if self._kept is self._known is None else None
+        return None if found is None else FoundRules(rules_id(found), found.bare())
+
+    def _restore(self) -> None:
+        """Put back what was in force before and is not shown to be of no use."""
+        doubted, self._doubted = self._doubted, None
+        if doubted is not None and isinstance(doubted[0], FoundRules):
+            self.system.back()
+            self._put_back(doubted[0].rule_set)
+
+    def _give_way(self, why: str) -> None:
+        """Others have changed the rules: begin anew with what they have put in force."""
+        if why != self._replaced:
+            self._tell("replaced", reason=why)
+        self._replaced, self._kept, self._known, self._doubted = why, None, None, None
+        self.tried.clear()
+        self.system.look_again()
+
+    def _look_at_load(self) -> None:
         features = self.system.observe(self.pace.observe_s)
         self._tell("observed")
+        if self._kept is not None and self._known is None:
+            self._known = features  # there was nothing to see when they were verified
         distance = None if self._known is None else self.chooser.distance(features, self._known)
         if distance is not None and distance <= self.pace.moved:
             self._tell("same", distance=distance)
@@ -186,11 +244,29 @@ class RuleWatcher:
         rules, doubt = kept.choice.rule_set, ""
         for _ in range(_LOOKS):
             metrics = self.system.measure(rules, 0.0, self.pace.look_s)
-            doubt = kept.looks.doubt(metrics["throughput_mb_per_s"])
+            doubt = kept.looks.doubt(metrics[_RATE])
+            if kept.looks.still % _LOOKS == _STILL:
+                doubt = self._standstill(kept)
             if not doubt and self.system.time_s - kept.checked_s >= self.pace.check_every_s:
                 doubt = self._check(kept)
             if doubt:
                 break
+        return doubt
+
+    def _standstill(self, kept: Kept) -> str:
+        """Nothing moves: why the rules are doubted, if something does without them."""
+        doubt = ""
+        self.system.take_off()
+        try:
+            rate = self.system.measure(None, 0.0, self.pace.settle_s + self.pace.look_s)[_RATE]
+            if rate > 0:
+                doubt = f"nothing moves under these rules, and {number(rate)} MB/s without them"
+        except OtherRules as error:
+            doubt = error.message
+            raise
+        finally:
+            if not doubt:
+                self._put_back(kept.choice.rule_set)
         return doubt
 
     def _check(self, kept: Kept) -> str:
@@ -206,6 +282,9 @@ class RuleWatcher:
             doubt = doubt or kept.shares.broken()
         except ExpressionError as error:
             doubt = error.message
+        except OtherRules as error:
+            doubt = error.message
+            raise
         finally:
             if not doubt:  # whatever ended the interval
                 self._put_back(rules)
@@ -220,10 +299,13 @@ class RuleWatcher:
 
         Raises:
             ExpressionError: the objective has no value.
+            NothingDone: nothing moved, which says nothing of the rules.
         """
         rules = kept.choice.rule_set if side == "candidate" else None
         clients = self.system.collect(rules, settle_s, self.pace.measure_s)
         metrics = interval_metrics(clients)
+        if metrics[_RATE] == 0:
+            raise NothingDone(_NOTHING)
         kept.shares.take(side, clients, metrics)
         return self.objective.score(metrics)
 
@@ -231,10 +313,15 @@ class RuleWatcher:
         self.system.try_out(rules)
         self.system.keep()
 
-    def _verify_again(self, choice: Choice, doubt: str) -> None:
+    def _verify_again(self, choice: Choice | FoundRules, doubt: str) -> None:
         """Do without rules at once; they are kept if they show their gain again, else others are tried."""
+        self._doubted = choice, doubt
         self._take_off()
         self._tell("doubted", choice, reason=doubt)
+        self._prove(choice, doubt)
+
+    def _prove(self, choice: Choice | FoundRules, doubt: str) -> None:
+        """Doubted rules show their gain again, or others are tried; while clients pause they stay doubted."""
         if self._verified(choice, doubt):
             self._known = self.system.observe(self.pace.observe_s)
         else:
@@ -255,7 +342,7 @@ class RuleWatcher:
             self.tried.add(choice.rules)
         self._known = features
 
-    def _verified(self, choice: Choice, doubt: str = "") -> bool:
+    def _verified(self, choice: Choice | FoundRules, doubt: str = "") -> bool:
         """Try rules in turns with the system as it is; keep them if they are better and break no bound."""
         shares, keeps = ClientShares(self.bounds), False
         try:
@@ -267,15 +354,16 @@ class RuleWatcher:
                 test=self.test,
                 lengths=Lengths(self.pace.settle_s, self.pace.measure_s),
                 shares=shares,
-                told=lambda now: self._compared(choice, now),
+                told=lambda now: self._compared(choice, now, shares),
             )
-            broken = shares.broken() if shown.improved else ""
+            broken = shares.broken() if shown.improved else shares.collapsed()
             keeps = shown.improved and not broken
             if keeps:
                 self.system.try_out(choice.rule_set)
                 self.system.keep()
         finally:
             self.system.back()  # nothing where they are kept
+        self._doubted = None
         if keeps:
             recent = ClientShares(self.bounds, PAIRS_MAX)
             checks = Checks(self.objective.direction)
@@ -285,14 +373,16 @@ class RuleWatcher:
             self._tell("rolled-back", choice, shown, reason=broken or doubt or shown.note)
         return keeps
 
-    def _compared(self, choice: Choice, now: InTurns) -> None:
+    def _compared(self, choice: Choice | FoundRules, now: InTurns, shares: ClientShares) -> None:
+        if shares.idle():
+            raise NothingDone(_NOTHING)
         if now.gain is not None and now.ended != "failures":
             self._tell("compared", choice, now)
 
     def _tell(
         self,
         kind: WatchEventKind,
-        choice: Choice | None = None,
+        choice: Choice | FoundRules | None = None,
         shown: InTurns | None = None,
         distance: float | None = None,
         reason: str = "",

@@ -24,7 +24,7 @@ class WatchableSystem(RunningSystem, Protocol):
         """The features of what it does from now on, as `workload_features` gives them.
 
         Raises:
-            WorkError: it did nothing.
+            NothingDone: it did nothing.
         """
         ...
 
@@ -33,6 +33,14 @@ class WatchableSystem(RunningSystem, Protocol):
 
         Raises:
             WorkError: a controller does not say so.
+        """
+        ...
+
+    def look_again(self) -> None:
+        """Others may have changed the rules: those in force are asked for anew.
+
+        Raises:
+            WorkError: a controller is lost.
         """
         ...
 
@@ -56,3 +64,6 @@ class SimulatedClusterSystem(SimulatedRunning):
         """The scenario's own control again."""
         self._kept, self._trial = None, None
         self._follow(None)
+
+    def look_again(self) -> None:
+        """Nobody else can change them."""

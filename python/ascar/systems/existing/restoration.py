@@ -1,9 +1,6 @@
 """What puts the settings of a server back, by ascar itself or, if it was killed, by the keeper of the user.
 
-    python -m ascar.systems.KIND.restoration RECORD
-
-`RECORD` is a kind's record as JSON. It is in the keeper's journal before the settings are changed, and holds
-no secret.
+Its records are those of `undo_record`.
 """
 
 from __future__ import annotations
@@ -12,10 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import msgspec
-
-from ascar import typed
-from ascar.errors import AscarError, StageFailed, WorkError
+from ascar.errors import StageFailed, WorkError
+from ascar.systems import undo_record
 from ascar.systems.existing.activity import LiveSession
 
 if TYPE_CHECKING:
@@ -61,12 +56,6 @@ class LiveRestoration(Protocol[S]):
         ...
 
 
-def command_of(restoration: LiveRestoration[S]) -> list[str]:
-    """The command for the keeper's journal."""
-    record = msgspec.json.encode(restoration).decode()
-    return [sys.executable, "-m", type(restoration).__module__, record]
-
-
 def foreign(
     left: Mapping[str, tuple[str | None, ...]],
     old: Mapping[str, str],
@@ -92,12 +81,7 @@ def foreign(
 
 def restore(record: str, kind: type[LiveRestoration[S]]) -> int:
     """Carry a record out; 0 if the settings are back."""
-    try:
-        _carry_out(typed.decode(record.encode(), kind))
-    except (AscarError, msgspec.MsgspecError) as error:
-        sys.stderr.write(" ".join(str(error).split()) + "\n")
-        return 1
-    return 0
+    return undo_record.restore(record, kind, _carry_out)
 
 
 def _carry_out(restoration: LiveRestoration[S]) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.systems.existing.activity import LiveSession
-from ascar.systems.existing.restoration import LIMIT_S, command_of
+from ascar.systems.existing.restoration import LIMIT_S
+from ascar.systems.undo_record import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

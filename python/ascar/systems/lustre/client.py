@@ -50,6 +50,7 @@ from ascar.systems.lustre.parameters import chosen_settings, lustre_space
 from ascar.systems.machine import describe_machine
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
+from ascar.systems.undo_record import command_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class LustreClient(Target):
             self._current = dict(self.space.default())
             self._keeper = keeper = self._opened.enter_context(Keeper(self.owner, user=True))
             for restoration in clients.restorations:
-                keeper.undo_command(restoration.command, _UNDO_S)
+                keeper.undo_command(command_of(restoration), _UNDO_S)
             place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
             keeper.undo_command(removal_of(place))
             place.mkdir(0o700)
@@ -186,7 +187,7 @@ class LustreClient(Target):
         with self._opened:
             if clients is not None and keeper is not None and self.options.nodes:
                 for restoration in clients.put_back():
-                    keeper.undo_forget(restoration.command)
+                    keeper.undo_forget(command_of(restoration))
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force; a layout was read back when it was set."""

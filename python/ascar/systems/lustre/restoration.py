@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from ascar import typed
 from ascar.catalogues.lustre import lustre
-from ascar.errors import AscarError, InputError, StageFailed
+from ascar.errors import InputError, StageFailed
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
+from ascar.systems.undo_record import restore
 
 _SERVING_S, _LOOK_S = 30.0, 1.0
 _AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
@@ -38,11 +38,6 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     file_system: str
     values: dict[str, int]
     node: dict[str, Any] | None = None
-
-    @property
-    def command(self) -> list[str]:
-        """The command for the keeper's journal."""
-        return [sys.executable, "-m", "ascar.systems.lustre.restoration", msgspec.json.encode(self).decode()]
 
     def carry_out(self) -> None:
         """Put everything back that still has a device.
@@ -80,15 +75,5 @@ def _await_serving(lctl: Lctl) -> None:
             return
 
 
-def main() -> int:
-    """Put back what the record on the command line says."""
-    try:
-        typed.decode(sys.argv[1].encode(), LustreRestoration).carry_out()
-    except (AscarError, msgspec.MsgspecError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(restore(sys.argv[1], LustreRestoration, LustreRestoration.carry_out))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from ascar.catalogues.nfs import nfs
-from ascar.errors import AscarError, EnvironmentLacks, Refused, StageFailed, StudyError
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
 from ascar.results.trial import Change
 from ascar.study import convert
@@ -39,16 +39,16 @@ from ascar.systems.nfs.mounts import (
     COUNTERS,
     MOUNTINFO,
     MOUNTSTATS,
+    check_idle,
     counters_of,
-    kind_below,
-    mount_points,
-    mounted,
+    mount_around,
     sharing,
 )
 from ascar.systems.nfs.restoration import RESTORE_S, NfsRestoration
-from ascar.systems.nfs.settings import NfsEnds, in_order
+from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
+from ascar.systems.undo_record import command_of
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_USERS_SHOWN = 3
-_MOUNT_AGAIN = ("autofs", "nfs", "nfs4")
 _NO_LOCK_S_NAME = re.compile(r"[^A-Za-z0-9._:/-]")
 _NAME_CHARACTERS_MAX = 100
 
@@ -152,7 +150,7 @@ class ExistingNfs(Target):
             _check_any(self._settings)
             if self._mount is not None:
                 self._undo = undo, self._restoration(self._mount, present)
-                undo.undo_command(self._undo[1].command, RESTORE_S)
+                undo.undo_command(command_of(self._undo[1]), RESTORE_S)
             self._directory = self._made_directory(undo)
             self.space = nfs_space(self._settings.values(), present, largest=self._largest())
             self._current = {name: present[one.name] for name, one in self._settings.items()}
@@ -177,12 +175,11 @@ class ExistingNfs(Target):
             if undo is not None:
                 with suppress(AscarError):  # the keeper tries again, and says why
                     undo[1].carry_out()
-                    undo[0].undo_forget(undo[1].command)
+                    undo[0].undo_forget(command_of(undo[1]))
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        told = self._ends.values(self._settings[name] for name in names if name in self._settings)
-        return {name: told[one.name] for name, one in self._settings.items() if one.name in told}
+        return self._ends.read(self._settings, names)
 
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs; the mount is made anew only for what takes effect no earlier.
@@ -252,8 +249,7 @@ class ExistingNfs(Target):
         mount = self._mount
         if mount is None:
             return forms_of(configuration, chosen)
-        tuned = {word for one in nfs().values() if one.where == "mount" for word in (one.name, *one.words)}
-        given = [word for word in mount.given if word.partition("=")[0] not in tuned]
+        given = kept_of(mount.given, nfs(), "mount")
         return forms_of(configuration, chosen, source=mount.source, place=mount.place, given=given)
 
     def _find(self) -> None:
@@ -266,7 +262,7 @@ class ExistingNfs(Target):
         machine, given = NfsMachine(LocalNode()), self.options
         if given.path is not None:
             mountinfo = machine.read([MOUNTINFO])[0]
-            self._mount = _below(mountinfo, given.path)
+            self._mount = mount_around(mountinfo, given.path)
             if given.remounts is not None:
                 check_idle(self._mount.place, mountinfo)
                 self._leave_out_shared(sharing(mountinfo, self._mount))
@@ -340,13 +336,10 @@ class ExistingNfs(Target):
         client, mount = self._ends.client, self._mount
         assert client is not None, "options are those of a client"
         assert mount is not None, "options are those of a client"
-        tuned = [nfs()[name] for name in wanted if nfs()[name].where == "mount"]
-        words = {word for one in tuned for word in (one.name, *one.words)}
-        kept = [one for one in mount.given if one.partition("=")[0] not in words]
-        options = [text for one in tuned if (text := one.option(wanted[one.name]))]
+        options = [*kept_of(mount.given, wanted, "mount"), *options_of(wanted, "mount")]
         client.unmount(mount.place)
         try:
-            client.mount(mount.source, mount.place, [*kept, *options])
+            client.mount(mount.source, mount.place, options)
         except StageFailed:
             client.mount(mount.source, mount.place, mount.given)
             raise
@@ -354,64 +347,6 @@ class ExistingNfs(Target):
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
-
-
-def check_idle(place: str, mountinfo: str) -> None:
-    """See that nobody uses a mount.
-
-    Args:
-        place: the mount point.
-        mountinfo: the text of `/proc/self/mountinfo`.
-
-    Raises:
-        Refused: a process has a file or a directory of it open, something else is mounted on it, or it would
-            be mounted again by itself.
-    """
-    points = mount_points(mountinfo)
-    if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
-        raise Refused(
-            f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
-            "target.remounts, or mount it elsewhere by hand"
-        )
-    if any(point.startswith(f"{place}/") for point in points) or points.count(place) > 1:
-        raise Refused(f"target.path: something else is mounted on {place}; it is not unmounted")
-    users = sorted(set(_users(place)))
-    if users:
-        names = ", ".join(f"{name} (process {pid})" for pid, name in users[:_USERS_SHOWN])
-        raise Refused(
-            f"target.path: {place} is in use by {names}; it is not unmounted: end them, or leave out "
-            "target.remounts"
-        )
-
-
-def _users(place: str) -> Iterable[tuple[int, str]]:
-    """Processes that have something of a mount as their directory, their program, or an open file."""
-    for process in Path("/proc").iterdir():
-        if not process.name.isdecimal():
-            continue
-        with suppress(OSError):
-            links = [process / "cwd", process / "root", process / "exe", *(process / "fd").iterdir()]
-            for link in links:
-                with suppress(OSError):
-                    file = os.readlink(link)  # noqa: PTH115 - also of what no path names
-                    if file == place or file.startswith(f"{place}/"):
-                        yield int(process.name), (process / "comm").read_text().strip()
-
-
-def _below(mountinfo: str, path: str) -> NfsMounted:
-    """The mount that a directory is on.
-
-    Raises:
-        StudyError: it is on none of NFS.
-    """
-    real = os.path.realpath(path)
-    around = [one for one in mounted(mountinfo) if real == one.place or real.startswith(f"{one.place}/")]
-    if not around:
-        raise StudyError(
-            f"target.path = {path!r:.80}: is on no mount of NFS; mount it first, or leave out target.server "
-            "for a server of the study's own"
-        )
-    return max(around, key=lambda one: len(one.place))
 
 
 def _disk_below(export: str) -> str | None:

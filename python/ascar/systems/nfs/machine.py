@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.nodes.process import output_of
+from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.nfs.mounts import MOUNTINFO, mount_at
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ LIMIT_S = 60.0
 """How long one program may take."""
 MOUNT_S = 120.0
 # Words are arguments, which no shell reads.
-_READ = 'for file; do cat "$file" 2>/dev/null; printf "\\0"; done'
 _WRITE = """
 while [ $# -gt 0 ]; do
     printf '%s\\n' "$2" > "$1" || { echo "$1 = $2: the kernel refuses it" >&2; exit 1; }
@@ -67,12 +69,11 @@ class NfsMachine:
         Raises:
             StageFailed: the machine does not answer.
         """
-        if not files:
-            return []
-        texts = self.run("read", ["sh", "-c", _READ, "read", *files]).split("\0")
-        if len(texts) != len(files) + 1:
-            raise StageFailed("nfs", f"node {self.node.name}: {', '.join(files)[:200]}: cannot be read")
-        return texts[:-1]
+        try:
+            texts = KernelFiles(self.node).texts([*map(Path, files)])
+        except EnvironmentLacks as error:
+            raise StageFailed("nfs", error.message) from error
+        return [texts[Path(file)] for file in files]
 
     def write(self, values: Mapping[str, str]) -> None:
         """Write files of the kernel, in this order.
@@ -134,10 +135,6 @@ class NfsMachine:
             StageFailed: it fails, or the machine does not answer.
         """
         try:
-            done = self.node.run(words, limit_s)
+            return output_of(self.node, "nfs", what, words, limit_s)
         except EnvironmentLacks as error:
             raise StageFailed("nfs", error.message) from error
-        if done.status != 0:
-            last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
-            raise StageFailed("nfs", f"node {self.node.name}: {what}: {last[:300]}", done.err)
-        return done.out.decode("utf-8", "replace")

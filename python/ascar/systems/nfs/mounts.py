@@ -1,11 +1,18 @@
-"""What a client's kernel tells of its mounts of NFS: `/proc/self/mountinfo`, `/proc/self/mountstats`."""
+"""Mounts of NFS as the kernel tells them, in `/proc/self/mountinfo` and `mountstats`, and who uses one."""
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ascar.errors import StageFailed
+from ascar.errors import Refused, StageFailed, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 MOUNTINFO, MOUNTSTATS = "/proc/self/mountinfo", "/proc/self/mountstats"
 COUNTERS = (
@@ -20,6 +27,8 @@ COUNTERS = (
 )
 """What `counters_of` tells of a mount, all operations together."""
 _KINDS = ("nfs", "nfs4")
+_MOUNT_AGAIN = ("autofs", *_KINDS)
+_USERS_SHOWN = 3
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 # What the kernel adds for one connection, and what is another file system's.
 _DERIVED = ("addr=", "clientaddr=", "mountaddr=", "mountport=", "namlen=")
@@ -62,7 +71,7 @@ def mount_points(mountinfo: str) -> list[str]:
     Args:
         mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
     """
-    return [_plain(words[4]) for line in mountinfo.split("\n") if len(words := line.split(" ")) > 4]
+    return [_plain(own[4]) for own, _ in _lines_of(mountinfo)]
 
 
 def kind_below(mountinfo: str, place: str) -> str:
@@ -77,11 +86,9 @@ def kind_below(mountinfo: str, place: str) -> str:
     """
     kinds: dict[str, str] = {}
     below = ""
-    for line in mountinfo.split("\n"):
-        words, last = line.split(" "), line.partition(" - ")[2].split(" ")
-        if len(words) > 4:
-            kinds[words[0]] = last[0]
-            below = words[1] if last[0] in _KINDS and _plain(words[4]) == place else below
+    for own, last in _lines_of(mountinfo):
+        kinds[own[0]] = last[0]
+        below = own[1] if last[0] in _KINDS and _plain(own[4]) == place else below
     return kinds.get(below, "")
 
 
@@ -102,20 +109,74 @@ def mounted(mountinfo: str) -> list[NfsMounted]:
         mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
     """
     found: list[NfsMounted] = []
-    for line in mountinfo.split("\n"):
-        own, dash, rest = line.partition(" - ")
-        words, last = own.split(" "), rest.split(" ")
-        if not dash or len(words) < 6 or len(last) != 3 or last[0] not in _KINDS:
-            continue
-        options = dict.fromkeys(one for one in (*words[5].split(","), *last[2].split(",")) if one)
-        place, source = _plain(words[4]), _plain(last[1])
-        found.append(NfsMounted(source, place, last[0], words[2], tuple(options)))
+    for own, last in _lines_of(mountinfo):
+        if len(own) > 5 and len(last) == 3 and last[0] in _KINDS:
+            options = dict.fromkeys(one for one in (*own[5].split(","), *last[2].split(",")) if one)
+            found.append(NfsMounted(_plain(last[1]), _plain(own[4]), last[0], own[2], tuple(options)))
     return found
 
 
 def mount_at(mountinfo: str, place: str) -> NfsMounted | None:
     """The mount whose mount point a path is; None: there is none."""
     return next((one for one in reversed(mounted(mountinfo)) if one.place == place), None)
+
+
+def check_idle(place: str, mountinfo: str) -> None:
+    """See that nobody uses a mount.
+
+    Args:
+        place: the mount point.
+        mountinfo: the text of `/proc/self/mountinfo`.
+
+    Raises:
+        Refused: a process has a file or a directory of it open, something else is mounted on it, or it would
+            be mounted again by itself.
+    """
+    points = mount_points(mountinfo)
+    if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
+        raise Refused(
+            f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
+            "target.remounts, or mount it elsewhere by hand"
+        )
+    if any(point.startswith(f"{place}/") for point in points) or points.count(place) > 1:
+        raise Refused(f"target.path: something else is mounted on {place}; it is not unmounted")
+    users = sorted(set(_users(place)))
+    if users:
+        names = ", ".join(f"{name} (process {pid})" for pid, name in users[:_USERS_SHOWN])
+        raise Refused(
+            f"target.path: {place} is in use by {names}; it is not unmounted: end them, or leave out "
+            "target.remounts"
+        )
+
+
+def _users(place: str) -> Iterable[tuple[int, str]]:
+    """Processes that have something of a mount as their directory, their program, or an open file."""
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal():
+            continue
+        with suppress(OSError):
+            links = [process / "cwd", process / "root", process / "exe", *(process / "fd").iterdir()]
+            for link in links:
+                with suppress(OSError):
+                    file = os.readlink(link)  # noqa: PTH115 - also of what no path names
+                    if file == place or file.startswith(f"{place}/"):
+                        yield int(process.name), (process / "comm").read_text().strip()
+
+
+def mount_around(mountinfo: str, path: str) -> NfsMounted:
+    """The mount that a directory is on.
+
+    Raises:
+        StudyError: it is on none of NFS.
+    """
+    real = os.path.realpath(path)
+    around = [one for one in mounted(mountinfo) if real == one.place or real.startswith(f"{one.place}/")]
+    if not around:
+        raise StudyError(
+            f"target.path = {path!r:.80}: is on no mount of NFS; mount it first, or leave out target.server "
+            "for a server of the study's own"
+        )
+    return max(around, key=lambda one: len(one.place))
 
 
 def counters_of(mountstats: str, place: str) -> dict[str, float]:
@@ -160,6 +221,14 @@ def _add(totals: dict[str, float], words: list[str]) -> None:
     totals["nfs_queue_s"] += queue_ms / 1e3
     totals["nfs_round_trip_s"] += round_trip_ms / 1e3
     totals["nfs_execute_s"] += execute_ms / 1e3
+
+
+def _lines_of(mountinfo: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The words of each mount: what it is, and behind the dash its kind, source and options."""
+    for line in mountinfo.split("\n"):
+        own, _, rest = line.partition(" - ")
+        if len(words := own.split(" ")) > 4:
+            yield words, rest.split(" ")
 
 
 def _plain(word: str) -> str:

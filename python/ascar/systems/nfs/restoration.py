@@ -12,12 +12,12 @@ import time
 
 import msgspec
 
-from ascar import typed
 from ascar.catalogues.nfs import nfs
-from ascar.errors import AscarError, InputError, StageFailed
+from ascar.errors import InputError, StageFailed
 from ascar.nodes.local import LocalNode
 from ascar.systems.nfs.machine import NfsMachine
 from ascar.systems.nfs.mounts import MOUNTINFO, mount_points
+from ascar.systems.undo_record import restore
 
 RESTORE_S = 180.0
 """How long the keeper waits for it."""
@@ -40,11 +40,6 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: tuple[str, ...]
     settings: dict[str, int]
     mounts: bool
-
-    @property
-    def command(self) -> list[str]:
-        """The command for the keeper's journal."""
-        return [sys.executable, "-m", "ascar.systems.nfs.restoration", msgspec.json.encode(self).decode()]
 
     def carry_out(self) -> None:
         """Mount it as before, and set what new mounts do not keep.
@@ -84,15 +79,5 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         machine.write({one.file(number): str(value) for one, value in settings if one.context == context})
 
 
-def main() -> int:
-    """Put back what the record on the command line says."""
-    try:
-        typed.decode(sys.argv[1].encode(), NfsRestoration).carry_out()
-    except (AscarError, msgspec.MsgspecError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(restore(sys.argv[1], NfsRestoration, NfsRestoration.carry_out))

@@ -64,6 +64,20 @@ class NfsEnds:
                 found |= {one.name: one.value_in(options) for one in wanted if one.where == "export"}
         return found
 
+    def read(self, settings: Mapping[str, NfsSetting], names: Collection[str]) -> dict[str, Value]:
+        """The values in force by the parameter's name.
+
+        Args:
+            settings: those of the study, by the parameter's name.
+            names: the parameters to read.
+
+        Raises:
+            StageFailed: a machine does not answer, or nothing is mounted.
+        """
+        wanted = {name: one for name, one in settings.items() if name in names}
+        told = self.values(wanted.values())
+        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
+
     def mounted(self) -> NfsMounted:
         """The mount.
 
@@ -146,6 +160,25 @@ def in_order(wanted: Mapping[str, Value]) -> dict[str, Value]:
     if known.get("disk.scheduler") != "bfq":
         known = {name: value for name, value in known.items() if name not in _BFQ}
     return known
+
+
+def options_of(wanted: Mapping[str, Value], where: str) -> tuple[str, ...]:
+    """The options of a mount, an export or a kernel, of those settings that are wanted."""
+    settings = ((nfs()[name], value) for name, value in wanted.items())
+    return tuple(text for one, value in settings if one.where == where and (text := one.option(value)))
+
+
+def kept_of(given: Iterable[str], names: Collection[str], where: str) -> list[str]:
+    """The options of a mount or an export that none of the settings sets.
+
+    Args:
+        given: its options.
+        names: the settings by name.
+        where: what options they are, as `NfsSetting.where`.
+    """
+    settings = [nfs()[name] for name in names if nfs()[name].where == where]
+    words = {word for one in settings for word in (one.name, *one.words)}
+    return [one for one in given if one.partition("=")[0] not in words]
 
 
 def _told(machine: NfsMachine, files: Mapping[str, str]) -> dict[str, Value]:

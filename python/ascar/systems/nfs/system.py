@@ -14,30 +14,29 @@ load runs in the client. `server = "existing"` tunes a mount, or a server, of th
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.catalogues.nfs import nfs
-from ascar.errors import AscarError, InputError, KeeperLost, StageFailed, StudyError
+from ascar.errors import AscarError, InputError, StageFailed, StudyError
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Configuration
 from ascar.study import convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.systems.counters import device_totals
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper, removal_of, scratch_directory
+from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
-from ascar.systems.nfs.nodes import LOAD_MARK, PLACE, NfsNodes
-from ascar.systems.nfs.settings import in_order
+from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, PLACE, NfsNodes
+from ascar.systems.nfs.settings import in_order, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
 from ascar.testbed import user_mode
@@ -57,9 +56,6 @@ _WRITE_BACK_S = 300.0
 _DISK_BYTES, _MEMORY_BYTES = (64 << 20, 1 << 46), (128 << 20, 1 << 40)
 """What a disk, and a node, can have."""
 _LARGEST = "nfsd.max_block_size"
-_DISK_COUNTERS = {"disk_read_bytes": (2, 512), "disk_write_bytes": (6, 512), "disk_busy_s": (9, 1e-3)}
-"""Totals of a block device's `stat`: the field, and its unit."""
-_DISK_STAT = "/sys/block/nbd0/stat"
 _DEFERRED = ("client_dirty_bytes", "server_dirty_bytes")
 _DIRTY_BYTES_MIN = 1 << 20
 """Below, nothing that matters waits to be written."""
@@ -142,9 +138,7 @@ class Nfs(Target):
             raise StudyError(f"target.directory = {given!r:.80}: must be the absolute path of a directory")
         self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
         self.space = nfs_space(self._settings.values(), {}, largest=int(nfs()[_LARGEST].default))
-        self._keeper: Keeper | None = None
         self._nodes: NfsNodes | None = None
-        self._place: Path | None = None
         self._held = ExitStack()
         self._current: dict[str, Value] = {}
         self._applied: Mapping[str, Value] = {}
@@ -187,22 +181,20 @@ class Nfs(Target):
         """
         directory = self.options.directory or _DIRECTORY
         try:
-            place = self._place = Path(tempfile.mkdtemp(prefix="ascar-nfs-", dir=directory))
-        except OSError as error:
-            raise StudyError(
-                f"target.directory = {directory!r}: {error.strerror}; name a directory that you may write to"
-            ) from error
-        try:
-            self._keeper = Keeper("nfs", user=True).start()
-            self._keeper.undo_command(removal_of(place))
+            keeper = self._held.enter_context(Keeper("nfs", user=True))
+            try:
+                place = self._held.enter_context(scratch_directory(keeper, "ascar-nfs-", directory))
+            except OSError as error:
+                why = f"{error.strerror}; name a directory that you may write to"
+                raise StudyError(f"target.directory = {directory!r}: {why}") from error
+            folder = self._held.enter_context(scratch_directory(keeper, "ascar-nfs-"))
             threads = int(nfs()["nfsd.threads"].default)
-            folder = self._held.enter_context(scratch_directory(self._keeper, "ascar-nfs-"))
-            self._nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
+            nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
+            self._held.callback(nodes.close)
+            self._nodes = nodes
             self._begin()
-            present = {name: one for name, one in self._values().items() if name in self.space.names}
             settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
-            known = {self._settings[name].name: value for name, value in present.items()}
-            self.space = nfs_space(settings, known, largest=largest)
+            self.space = nfs_space(settings, nodes.ends.values(settings), largest=largest)
         except BaseException:
             self._close()
             raise
@@ -229,7 +221,7 @@ class Nfs(Target):
             steps["boot"], before, applied = time.monotonic() - start_s, {}, {}
         whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
         wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
-        if (words := _options(wanted, "boot")) != nodes.kernel_words:
+        if (words := options_of(wanted, "boot")) != nodes.kernel_words:
             start_s = time.monotonic()
             nodes.end(words)
             self._boot_again()
@@ -240,10 +232,10 @@ class Nfs(Target):
         if contexts & {"connection", "restart"}:
             nodes.unmount()
             if "restart" in contexts:
-                nodes.restart_server({**_defaults(), **wanted})
+                self._restart_server({**_defaults(), **wanted})
                 steps["server"], start_s = time.monotonic() - start_s, time.monotonic()
             nodes.ends.set_before_mount(wanted)
-            nodes.mount(_options(wanted, "mount"))
+            nodes.mount(options_of(wanted, "mount"))
             steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
         if any(one.where == "export" for one in different):
             self._export(wanted)
@@ -261,7 +253,6 @@ class Nfs(Target):
             StageFailed: a node does not answer.
         """
         nodes, start_s = self._entered(), time.monotonic()
-        nodes.end_load()
         nodes.write_back(_WRITE_BACK_S)
         written_s = time.monotonic()
         nodes.drop_caches()
@@ -270,7 +261,7 @@ class Nfs(Target):
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        return {name: value for name, value in self._values().items() if name in names}
+        return self._entered().ends.read(self._settings, names)
 
     def health(self, limit_s: float) -> None:
         """See that the client reaches its files.
@@ -278,9 +269,8 @@ class Nfs(Target):
         Raises:
             StageFailed: it does not within `limit_s`.
         """
-        client = self._entered().ends.client
-        assert client is not None, "a study's own nodes have a client"
-        client.run("look at the mount", ["stat", "-f", "--", PLACE], max(1.0, limit_s))
+        words = ["stat", "-f", "--", PLACE]
+        self._entered().at_client.run("look at the mount", words, max(1.0, limit_s))
 
     def sample(self) -> Sample:
         """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both.
@@ -288,25 +278,17 @@ class Nfs(Target):
         Raises:
             StageFailed: a node does not answer.
         """
-        ends = self._entered().ends
-        assert ends.client is not None
-        assert ends.server is not None
-        stats, of_client = ends.client.read([MOUNTSTATS, str(MEMINFO)])
-        stat, of_server = ends.server.read([_DISK_STAT, str(MEMINFO)])
-        fields = stat.split()
-        disk = {
-            name: float(fields[at]) * unit if len(fields) > at and fields[at].isdecimal() else 0.0
-            for name, (at, unit) in _DISK_COUNTERS.items()
-        }
+        nodes = self._entered()
+        stats, of_client = nodes.at_client.read([MOUNTSTATS, str(MEMINFO)])
+        stat, of_server = nodes.at_server.read([DISK_STAT, str(MEMINFO)])
         dirty = map(machine_dirty_bytes, (of_client, of_server))
-        return Sample(
-            {**counters_of(stats, PLACE), **disk}, deferred=dict(zip(_DEFERRED, dirty, strict=True))
-        )
+        counters = {**counters_of(stats, PLACE), **device_totals("disk", stat)}
+        return Sample(counters, deferred=dict(zip(_DEFERRED, dirty, strict=True)))
 
     @property
     def sampled(self) -> frozenset[str]:
         """The names of those counters."""
-        return frozenset({*COUNTERS, *_DISK_COUNTERS})
+        return frozenset({*COUNTERS, *device_totals("disk", "")})
 
     def drain(self, limit_s: float) -> None:
         """Write back what the client and the server hold.
@@ -325,7 +307,7 @@ class Nfs(Target):
     @property
     def workspace(self) -> Workspace:
         """A directory on the mount, in the client's node."""
-        return Workspace(Path(PLACE) / "load", environment={LOAD_MARK: "nfs"}, node=self._entered().client)
+        return Workspace(Path(PLACE) / "load", node=self._entered().client)
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for: kernels and queues are real, the disk and the link are models."""
@@ -348,8 +330,12 @@ class Nfs(Target):
         nodes = self._entered()
         nodes.boot()
         # Of its little memory the server would make requests small, which no server with 4 GiB does.
-        nodes.restart_server(_defaults())
-        nodes.mount(_options(in_order(_defaults()), "mount"))
+        self._restart_server(_defaults())
+        nodes.mount(options_of(in_order(_defaults()), "mount"))
+
+    def _restart_server(self, wanted: Mapping[str, Value]) -> None:
+        threads, block_bytes = wanted["nfsd.threads"], wanted["nfsd.max_block_size"]
+        self._entered().at_server.restart_server(int(threads), int(block_bytes))
 
     def _boot_again(self) -> None:
         """Boot after a node has died; the files on the disk are there again."""
@@ -361,34 +347,13 @@ class Nfs(Target):
             raise StageFailed("nfs", error.message) from error
 
     def _export(self, wanted: Mapping[str, Value]) -> None:
-        ends = self._entered().ends
-        assert ends.server is not None
-        words = {word for one in nfs().values() if one.where == "export" for word in one.words}
-        kept = [one for one in ends.export_options() if one not in words]
-        ends.server.export("*", ends.exported, (*_options(wanted, "export"), *kept))
-
-    def _values(self) -> dict[str, Value]:
-        told = self._entered().ends.values(self._settings.values())
-        return {one.parameter_name: told[one.name] for one in self._settings.values() if one.name in told}
+        nodes = self._entered()
+        kept = kept_of(nodes.ends.export_options(), nfs(), "export")
+        nodes.at_server.export(CLIENTS, nodes.ends.exported, (*options_of(wanted, "export"), *kept))
 
     def _close(self) -> None:
-        nodes, self._nodes = self._nodes, None
-        keeper, self._keeper = self._keeper, None
-        place, self._place = self._place, None
-        self._current, self._applied, self._filled = {}, {}, False
-        try:
-            if nodes is not None:
-                nodes.close()
-            with suppress(KeeperLost):  # what it was to remove is removed
-                self._held.close()
-            if place is not None:
-                shutil.rmtree(place, ignore_errors=True)
-                if keeper is not None and not place.exists():
-                    with suppress(KeeperLost):
-                        keeper.undo_forget(removal_of(place))
-        finally:
-            if keeper is not None:
-                keeper.close()
+        self._nodes, self._current, self._applied, self._filled = None, {}, {}, False
+        self._held.close()
 
     def _entered(self) -> NfsNodes:
         if self._nodes is None:
@@ -398,12 +363,6 @@ class Nfs(Target):
 
 def _defaults() -> dict[str, Value]:
     return {name: one.default for name, one in nfs().items()}
-
-
-def _options(wanted: Mapping[str, Value], where: str) -> tuple[str, ...]:
-    """The options of a mount, an export or a kernel, of those settings that are wanted."""
-    settings = ((nfs()[name], value) for name, value in wanted.items())
-    return tuple(text for one, value in settings if one.where == where and (text := one.option(value)))
 
 
 def _bytes(key: str, given: str, allowed: tuple[int, int]) -> int:

@@ -1,0 +1,36 @@
+"""What undoes changes that no keeper makes: a record in the keeper's journal, and the program that reads it.
+
+    python -m ascar.systems.KIND.restoration RECORD
+
+`RECORD` is a kind's record as JSON. It is in the journal before anything is changed, and holds no secret.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from ascar import typed
+from ascar.errors import AscarError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+R = TypeVar("R")
+
+
+def command_of(record: object) -> list[str]:
+    """The command for the keeper's journal; the record's module is its program."""
+    return [sys.executable, "-m", type(record).__module__, msgspec.json.encode(record).decode()]
+
+
+def restore(record: str, kind: type[R], carry_out: Callable[[R], None]) -> int:
+    """Carry a record out; 0 if all is as before, and else why it is not on standard error."""
+    try:
+        carry_out(typed.decode(record.encode(), kind))
+    except (AscarError, msgspec.MsgspecError) as error:
+        sys.stderr.write(" ".join(str(error).split()) + "\n")
+        return 1
+    return 0
