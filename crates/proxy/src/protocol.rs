@@ -56,12 +56,12 @@ pub struct Ask {
     pub bytes: u32,
     /// Where that begins on the server's device; None where the protocol has no such place.
     pub offset_bytes: Option<u64>,
+    /// What is written down that it does (`rules.record/1`); None for what moves nothing and says little of the load.
+    pub kind: Option<RecordedKind>,
     /// Whether it waits for its turn, the window and its pace. When what does not is answered says nothing of congestion.
     pub is_held: bool,
     /// Whether the server will answer it.
     pub is_answered: bool,
-    /// What it does, as it is written down; None: it is not.
-    pub recorded: Option<RecordedKind>,
 }
 
 /// What is kept of a request until its answer.

@@ -10,7 +10,7 @@ use crate::clock;
 use crate::connection::{Connection, End, LINGER};
 use crate::incoming::Incoming;
 use crate::protocol::{Ask, Dialogue, IN_FLIGHT_MAX, Next, Part, Sent};
-use crate::recorder::{Leaving, Place, StreamRecord};
+use crate::recorder::{Leaving, StreamRecord};
 use crate::splicing::{Passed, Splicing, Waits};
 use crate::stream::{Admission, Member, State};
 
@@ -95,10 +95,7 @@ impl<D: Dialogue> Shared<'_, D> {
     }
 
     fn leaves(&mut self, part: &Part<D::Request>, ask: Option<&Ask>) -> Option<Stop> {
-        let sent = ask.map(|ask| Sent {
-            record: self.written_down(ask),
-            ..self.state.on_send(ask, self.now_us)
-        });
+        let sent = ask.map(|ask| self.written_down(ask));
         let kept = self.dialogue.on_send(part.request, sent);
         self.state.on_moved(self.dialogue.take_moved());
         if let Some(ask) = ask
@@ -110,19 +107,23 @@ impl<D: Dialogue> Shared<'_, D> {
         kept.err().map(Stop::Broken)
     }
 
-    /// Where a request that leaves is written down, if it is.
-    fn written_down(&self, ask: &Ask) -> Place {
-        let Some(kind) = ask.recorded else {
-            return Place::default();
-        };
-        self.record.on_send(&Leaving {
-            connection: self.member.number,
-            kind,
-            offset_bytes: ask.offset_bytes.unwrap_or(0),
-            size_bytes: ask.bytes,
-            asked_us: self.asked_us,
-            now_us: self.now_us,
-        })
+    /// What is kept of a request that leaves.
+    fn written_down(&mut self, ask: &Ask) -> Sent {
+        let sent = self.state.on_send(ask, self.now_us);
+        let record = ask.kind.map(|kind| {
+            self.record.on_send(&Leaving {
+                connection: self.member.number,
+                kind,
+                offset_bytes: ask.offset_bytes.unwrap_or_default(),
+                size_bytes: ask.bytes,
+                asked_us: self.asked_us,
+                now_us: self.now_us,
+            })
+        });
+        Sent {
+            record: record.unwrap_or_default(),
+            ..sent
+        }
     }
 
     fn full(&self) -> Stop {

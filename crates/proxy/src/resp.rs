@@ -134,10 +134,11 @@ impl Dialogue for Values {
             ask = Some(Ask {
                 bytes: u32::try_from(command.bytes).unwrap_or(u32::MAX),
                 offset_bytes: None,
+                // A command does not say what it moves.
+                kind: None,
                 // The server looks at nothing behind one that waits.
                 is_held: !leaving.blocks && self.blocking == 0,
                 is_answered: leaving.is_answered,
-                recorded: None,
             });
         }
         Ok(Next::Found(Part {

@@ -564,9 +564,9 @@ mod tests {
             let ask = Ask {
                 bytes,
                 offset_bytes,
+                kind: None,
                 is_held: true,
                 is_answered: true,
-                recorded: None,
             };
             let sent = state.on_send(&ask, 10);
             assert_eq!((sent.bytes, sent.at_us), (bytes, 10));

@@ -298,9 +298,9 @@ fn next_head(bytes: &[u8]) -> Result<Next<Part<Said>>, End> {
         ask: Some(Ask {
             bytes: u32::try_from(told_bytes).unwrap_or(u32::MAX),
             offset_bytes: None,
+            kind: None,
             is_held: true,
             is_answered: true,
-            recorded: None,
         }),
         has_more: !found.rest.is_over(),
         request: Said {

@@ -50,9 +50,9 @@ impl Dialogue for Blocks {
         let ask = Ask {
             bytes: moved_bytes(&request),
             offset_bytes: Some(request.offset_bytes),
+            kind: recorded_kind(request.command),
             is_held: true,
             is_answered: true,
-            recorded: recorded_kind(request.command),
         };
         Ok(Next::Found(Part {
             piece: Piece {
