@@ -370,7 +370,7 @@ def test_a_server_that_cannot_be_reached(start: Starter, folder: Path):
             said = until_closed(client)
             assert status_of(said) == 502
             assert (b"the server cannot be reached" in said) == told
-    assert proxy.log().count("the server cannot be reached") == 2
+    until(lambda: proxy.log().count("the server cannot be reached") == 2)
     (gone,) = proxy.ask({"message": "rules.observe/1"})["gone"]
     assert gone["refused"] == 2
 
