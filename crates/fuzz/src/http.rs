@@ -3,6 +3,7 @@
 use ascar_proxy::http::Exchanges;
 use ascar_proxy::incoming::HEAD_BYTES_MAX;
 use ascar_proxy::protocol::{Dialogue, Next, Piece, Sent};
+use ascar_proxy::recorder::Place;
 
 /// In the first byte: what is answered are requests for heads alone.
 const TO_HEAD: u8 = 1 << 1;
@@ -104,6 +105,7 @@ fn heard(exchanges: &mut Exchanges, bytes: &[u8]) -> Result<Next<Piece>, ()> {
                 bytes: ask.bytes,
                 is_sequential: false,
                 is_held: true,
+                record: Place::default(),
             });
             exchanges.on_send(part.request, sent).map_err(drop)?;
             Next::Found(part.piece)
