@@ -196,7 +196,7 @@ def test_connections_of_one_client_share_their_window_and_their_pace(start, fold
         with RespClient(disk_of(proxy)) as client:
             client.send(20 * command("GET", "k"))
             assert [client.next() for _ in range(20)] == 20 * ["OK"]
-        assert sum(server.gaps_s) >= 19 * 0.005
+        assert sum(server.gaps_s) >= 18 * 0.005, "the first may have come late"
 
 
 @needs_redis
@@ -614,14 +614,11 @@ def test_tls_on_both_sides(start, tmp_path):
         proxy = start.proxy(address, "window = 3\n", terms=terms, listen=f"tcp:127.0.0.1:{listens}")
         data = random.Random(4).randbytes(5 << 20)
         with RespClient(listens, context) as client:
-            sending = threading.Thread(
-                target=client.send, args=(command("SET", "big", data) + 5 * command("GET", "big"),)
-            )
-            sending.start()
+            # By one thread: two must not use a session of OpenSSL at a time.
+            client.send(command("SET", "big", data) + 5 * command("GET", "big"))
             assert client.next() == "OK"
             for _ in range(5):
                 assert client.next() == data
-            sending.join()
             client.send(5000 * command("PING"))
             assert [client.next() for _ in range(5000)] == 5000 * ["PONG"]
             assert is_idle(proxy)
