@@ -40,7 +40,8 @@ def _proxy() -> Need:
     except (EnvironmentLacks, OSError, subprocess.TimeoutExpired):
         found = None
     remedy = "`pip install ascard` or `make setup` puts it beside ascar"
-    return Need("ascard proxy", "hold clients of NBD, HTTP, S3 and Redis to congestion rules", found, remedy=remedy)
+    enables = "hold clients of NBD, HTTP, S3 and Redis to congestion rules"
+    return Need("ascard proxy", enables, found, remedy=remedy)
 
 
 def _general() -> tuple[Need, ...]:
