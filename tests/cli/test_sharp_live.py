@@ -146,9 +146,12 @@ def test_rules_are_found_for_what_runs(ascar: Callable[..., Any], plain: str, tm
         "--json", "--quiet",
     )  # fmt: skip
     assert done.status == 0, done.err
-    kinds = [one["kind"] for one in done.document["events"]]
-    assert kinds[:2] == ["observed", "deployed"]
-    assert "verified" in kinds
+    events = done.document["events"]
+    kinds = [one["kind"] for one in events]
+    assert kinds[:2] == ["doubted", "deployed"]
+    assert (events[0]["rules"], events[0]["choice"]) == (plain, None), "what was in force is verified first"
+    assert [one["rules"] for one in events if one["kind"] == "rolled-back"] == [plain]
+    assert [one["rules"] for one in events if one["kind"] == "verified"] == [good]
     assert in_force(ascar) == {good}
     for wrong in (("random-write", "--workload", "random"), ("--seed", "3")):
         assert ascar("sharp", "watch", *wrong, "--library", path).status == 2
