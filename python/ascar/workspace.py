@@ -69,6 +69,18 @@ class Workspace:
     group: Path | None = None
 
 
+def bytes_below(directory: Path) -> int:
+    """Bytes of the files below a directory, by their size."""
+    total = 0
+    for root, _, files in os.walk(directory):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
+            except OSError:
+                continue
+    return total
+
+
 def reaching(variables: Mapping[str, str], folder: Path | None) -> dict[str, str]:
     """The environment of a load that finds a server, and the server's own programs.
 

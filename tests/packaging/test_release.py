@@ -13,7 +13,14 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("scripts/release", "pyproject.toml", "crates/ascard/pyproject.toml", "Cargo.toml", "CHANGELOG.md")
+FILES = (
+    "scripts/release",
+    "scripts/wheels",
+    "pyproject.toml",
+    "crates/ascard/pyproject.toml",
+    "Cargo.toml",
+    "CHANGELOG.md",
+)
 AUTHOR = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 ENVIRONMENT = {**os.environ, **AUTHOR, "GIT_CONFIG_GLOBAL": "/dev/null"}
 

@@ -1,13 +1,13 @@
 //! Messages of HTTP on one side are the messages on the other: heads and bodies of random kinds and lengths, by length or
 //! in chunks, cut anywhere, one behind the other, while the hold of the stream changes.
 
-use std::io::{Read, Write};
+mod common;
+
+use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use ascar_congestion::{Action, RuleSet};
 use ascar_proxy::address::Address;
 use ascar_proxy::connection::serve;
 use ascar_proxy::protocol::Protocol;
@@ -15,6 +15,7 @@ use ascar_proxy::socket::Socket;
 use ascar_proxy::streams::{OwnHold, Streams};
 use ascar_proxy::terms::Terms;
 use ascar_random::Random;
+use common::{change_rules, folder, write_cut};
 
 const EXCHANGES: usize = 80;
 
@@ -87,16 +88,6 @@ fn exchange(number: usize, random: &mut Random) -> Exchange {
     }
 }
 
-/// Writes in pieces of random lengths.
-fn write_cut(mut to: &UnixStream, mut bytes: &[u8], random: &mut Random) {
-    while !bytes.is_empty() {
-        let most = if random.below(3) == 0 { 40 } else { 100_000 };
-        let count = (1 + random.below(most) as usize).min(bytes.len());
-        to.write_all(&bytes[..count]).unwrap();
-        bytes = &bytes[count..];
-    }
-}
-
 /// A server that knows what it will be asked; the most requests that it had at once.
 fn answer(client: &UnixStream, all: &[Exchange], seed: u64) -> usize {
     let (open, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -128,15 +119,9 @@ fn answer(client: &UnixStream, all: &[Exchange], seed: u64) -> usize {
     most.into_inner()
 }
 
-fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("ascar-proxy-http-{}-{name}", std::process::id()));
-    std::fs::create_dir(&path).unwrap();
-    path
-}
-
 /// One connection; what passed it must be the same on both sides. The most requests that the server had at once.
 fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
-    let folder = folder(name);
+    let folder = folder(&format!("http-{name}"));
     let path = folder.join("server");
     let listener = UnixListener::bind(&path).unwrap();
     let streams = Streams::new(own);
@@ -160,19 +145,7 @@ fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
             serve(Socket::Unix(proxied), &terms, streams);
         });
         if changes {
-            let mut random = Random::new(seed + 2);
-            scope.spawn(move || {
-                while !is_over.load(Ordering::SeqCst) {
-                    let action = Action {
-                        m100: 0,
-                        b100: 100 + random.below(900) as i32,
-                        tau_us: [0, 20, 5_000_000][random.below(3) as usize],
-                    };
-                    let rules = (random.below(3) > 0).then(|| RuleSet::uniform(action));
-                    streams.follow(rules);
-                    thread::sleep(std::time::Duration::from_micros(random.below(3_000)));
-                }
-            });
+            scope.spawn(move || change_rules(streams, is_over, seed + 2));
         }
         let saying = client.try_clone().unwrap();
         let writing = scope.spawn(move || {

@@ -235,14 +235,7 @@ impl Replies {
         };
         let of_pairs = matches!(bytes[0], b'%' | b'|');
         let until = Until::Count(if of_pairs { 2 * count } else { count });
-        if !is_attribute {
-            self.begins(bytes[0]);
-        }
-        let open = Open {
-            until,
-            is_attribute,
-        };
-        Ok(Some((Head::Opens(open), taken)))
+        Ok(Some((self.opened(bytes[0], until, is_attribute), taken)))
     }
 
     /// What comes without a count before it.
@@ -260,14 +253,18 @@ impl Replies {
                 "a streamed value: its line is longer than \"?\"".to_owned(),
             ));
         }
+        Ok(Some((self.opened(bytes[0], until, is_attribute), taken)))
+    }
+
+    /// What has elements: it is the reply, unless it tells something of one.
+    fn opened(&mut self, kind: u8, until: Until, is_attribute: bool) -> Head {
         if !is_attribute {
-            self.begins(bytes[0]);
+            self.begins(kind);
         }
-        let open = Open {
+        Head::Opens(Open {
             until,
             is_attribute,
-        };
-        Ok(Some((Head::Opens(open), taken)))
+        })
     }
 
     fn dot(&mut self, bytes: &[u8]) -> Result<Option<(Head, usize)>, Malformed> {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
+from ascar.workspace import bytes_below
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -68,14 +68,7 @@ class KernelFiles:
         if self.node is not None:
             sizes = self._said("sh", "-c", _SIZES, "sizes", str(directory))
             return sum(map(int, sizes.split()))
-        total = 0
-        for root, _, files in os.walk(directory):
-            for name in files:
-                try:
-                    total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
-                except OSError:
-                    continue
-        return total
+        return bytes_below(directory)
 
     def can_be_written(self, path: Path) -> bool:
         """Whether its owner may write to it: what this kernel only shows, root cannot change either.

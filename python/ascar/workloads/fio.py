@@ -22,6 +22,7 @@ from ascar.workloads.fio_ceph import CephJobs
 from ascar.workloads.fio_job import JOB_BYTES_MAX, FioJob, checked_options, parse_job
 from ascar.workloads.fio_presets import PRESETS, preset_job
 from ascar.workloads.fio_report import Documents, Totals, metric_names, read_totals, series_of, whole_run
+from ascar.workspace import bytes_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,7 @@ class Fio:
         job = replace(self.job, common={"create_fsync": "0", **self.job.common, "create_only": "1"})
         self._lay_out(self._program("fill", job, workspace, self._fill_limit_s), workspace)
         if workspace.node is None:
-            self._dataset_bytes = _bytes_below(workspace.directory)
+            self._dataset_bytes = bytes_below(workspace.directory)
 
     def _fill(self, ceph: CephJobs, workspace: Workspace) -> None:
         image = ceph.image(workspace, self._fill_limit_s)
@@ -301,15 +302,3 @@ def _check_jobs(stage: str, reported: list[Totals]) -> None:
             name, number = totals.failed_job, totals.error
             hint = "; make the target larger or the load smaller" if number == errno.ENOSPC else ""
             raise StageFailed(stage, f"fio job {name!r}: {os.strerror(number)}{hint}")
-
-
-def _bytes_below(directory: Path) -> int:
-    """Bytes of the regular files below a directory, by their size."""
-    total = 0
-    for root, _, files in os.walk(directory):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a million files
-            except OSError:
-                continue
-    return total
