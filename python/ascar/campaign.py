@@ -44,8 +44,9 @@ _CRASHES_MAX = 2
 # A trial is begun if there is time for what this share of the trials took.
 _MOST = 0.8
 _WAIT_S = 60.0
-# A search should have room for so many trials: a design of the usual size, and half as many that it guides.
-_SEARCH_TRIALS = 16
+# A search should have room for so many trials: a design of the usual size and half as many that it guides, or,
+# where a short load says the same as a long one, twice as many.
+_SEARCH_TRIALS, _SEARCH_TRIALS_SHORT = 16, 32
 # Loads are not made shorter for less than this.
 _SHORTER_MAX = 0.75
 _LIMIT = "load_limit_s"
@@ -297,24 +298,29 @@ class Campaign:
         return isinstance(load, SelfEnding) and load.ends_by_itself
 
     @property
+    def short_loads_mislead(self) -> bool:
+        """Whether a load says less when it is shorter: it would end itself later, or leave work undone."""
+        defaults = self.of(Purpose.DEFAULT)[:1]
+        return self.loads_end_themselves or leaves_work(self.prepared.study, defaults)
+
+    @property
     def search_share(self) -> float:
         """The share of the time that the search has at least.
 
-        It is smaller where the pairs of the last comparison cannot be short, because loads end themselves or
-        leave work undone.
+        It is smaller where the pairs of the last comparison cannot be short.
         """
-        is_long = self.loads_end_themselves or leaves_work(self.prepared.study, self.of(Purpose.DEFAULT)[:1])
-        return SEARCH_SHARE_MIN if is_long else SEARCH_SHARE
+        return SEARCH_SHARE_MIN if self.short_loads_mislead else SEARCH_SHARE
 
     @property
     def search_load_s(self) -> float:
         """The load of a search trial may end after so long, so that a small budget holds a search.
 
         Few long loads say more of each configuration, and less of where the best one is, than many short
-        ones. Where a search has room for less than `_SEARCH_TRIALS` trials like the default's first, loads
-        are as much shorter, but not below the study's least length. Infinite where there is room, or where
-        a load cannot be ended early. What a short load says wrong is not claimed: the loads of the last
-        comparison have the study's length. A run that goes on with another budget keeps what it began with.
+        ones. Where a search has room for less than `_SEARCH_TRIALS` trials like the default's first, or
+        `_SEARCH_TRIALS_SHORT` where short loads do not mislead, loads are as much shorter, but not below the
+        study's least length. Infinite where there is room, or where a load cannot be ended early. What a short
+        load says wrong is not claimed: the last comparison has loads of its own length
+        (`ascar.cycles.PairLoad`). A run that goes on with another budget keeps what it began with.
         """
         made = self.of(Purpose.DEFAULT)
         if not made:
@@ -324,7 +330,8 @@ class Campaign:
         if again:
             was_shorter = again[0].stage_s.get("load", 0.0) < _SHORTER_MAX * load_s
             return again[0].metrics.get(_LIMIT, math.inf) if was_shorter else math.inf
-        room_s = (self.prepared.study.budget_s - first.total_s) * self.search_share / _SEARCH_TRIALS
+        wanted = _SEARCH_TRIALS if self.short_loads_mislead else _SEARCH_TRIALS_SHORT
+        room_s = (self.prepared.study.budget_s - first.total_s) * self.search_share / wanted
         left_s = room_s - (first.total_s - load_s)
         shorter_s = max(left_s, self._load_min_s)
         return shorter_s if shorter_s < _SHORTER_MAX * load_s else math.inf
