@@ -55,7 +55,7 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @contextlib.contextmanager
 def running(command: list[Any], path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A program, from when its socket is there to the end."""
+    """A program, from when its socket is there to the end, which it comes to with all that it has started."""
     process = subprocess.Popen(command)
     try:
         end_s = time.monotonic() + 20
@@ -65,8 +65,19 @@ def running(command: list[Any], path: Path) -> Iterator[subprocess.Popen[bytes]]
             time.sleep(0.01)
         yield process
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def proxy(folder: Path, route: str) -> list[Any]:
+    """The command of `ascard proxy` with a route; its control socket is `control.sock` in the folder."""
+    config = folder / "proxy.toml"
+    config.write_text(f'controller = "a"\ncontrol = "control.sock"\nwindow = {WINDOW}\n[[route]]\n{route}')
+    return [find_ascard(), "proxy", "--config", config]
 
 
 def nbdkit(*words: Any) -> list[Any]:
@@ -93,12 +104,7 @@ def between(way: str, folder: Path, server: Path) -> Iterator[tuple[Path, int | 
         yield server, None
         return
     if way == "ascard proxy":
-        config = folder / "proxy.toml"
-        config.write_text(
-            f'controller = "a"\ncontrol = "control.sock"\nwindow = {WINDOW}\n'
-            f'[[route]]\nlisten = "unix:between.sock"\nserver = "unix:{server}"\n'
-        )
-        command: list[Any] = [find_ascard(), "proxy", "--config", config]
+        command = proxy(folder, f'listen = "unix:between.sock"\nserver = "unix:{server}"\n')
     elif way == "copier":
         command = [example("copier"), path, server]
     else:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import socket
 import struct
 import threading
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,3 +242,56 @@ class RawServer:
                 self._serve(session)
         finally:
             session.socket.close()
+
+
+class CountingServer(RawServer):
+    """Answers each request after a while, in their order, and counts how many it has at once.
+
+    Args:
+        path: its socket.
+        delay_s: of each answer.
+        asked: what is asked for on a connection, one after the other.
+        answer: answers one of them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        delay_s: float,
+        asked: Callable[[Session], Iterator[Any]],
+        answer: Callable[[Session, Any], None],
+    ) -> None:
+        self.most = 0
+        self.came_s: list[float] = []
+        self._now = 0
+        self._lock = threading.Lock()
+        self._delay_s, self._asked, self._answer = delay_s, asked, answer
+        super().__init__(path, self._count)
+
+    @property
+    def gaps_s(self) -> list[float]:
+        """Between two requests, whosever they are."""
+        return [later - earlier for earlier, later in pairwise(self.came_s)]
+
+    def _count(self, session: Session) -> None:
+        waiting: queue.SimpleQueue[tuple[float, Any] | None] = queue.SimpleQueue()
+        answering = threading.Thread(target=self._answer_each, args=(session, waiting))
+        answering.start()
+        try:
+            for one in self._asked(session):
+                with self._lock:
+                    self.came_s.append(time.monotonic())
+                    self._now += 1
+                    self.most = max(self.most, self._now)
+                    waiting.put((self.came_s[-1] + self._delay_s, one))
+        finally:
+            waiting.put(None)
+            answering.join()
+
+    def _answer_each(self, session: Session, waiting: queue.SimpleQueue[tuple[float, Any] | None]) -> None:
+        while (one := waiting.get()) is not None:
+            time.sleep(max(0.0, one[0] - time.monotonic()))
+            with self._lock:
+                self._now -= 1
+            with contextlib.suppress(OSError):
+                self._answer(session, one[1])

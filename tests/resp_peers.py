@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import socket
-import threading
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from nbd_peers import RawServer, Session
+from nbd_peers import CountingServer, Session
 
 if TYPE_CHECKING:
     import ssl
@@ -150,44 +147,6 @@ def commands(session: Session) -> Iterator[list[bytes]]:
             yield asked
 
 
-class CountingStore(RawServer):
-    """Answers each command after a while, in their order, and counts how many it has at once.
-
-    Args:
-        path: its socket.
-        delay_s: of each answer.
-    """
-
-    def __init__(self, path: Path, delay_s: float) -> None:
-        self.most = 0
-        self.gaps_s: list[float] = []
-        self._delay_s = delay_s
-        super().__init__(path, self._serve_delayed)
-
-    def _serve_delayed(self, session: Session) -> None:
-        asked_s: list[float] = []
-        has_ended = threading.Event()
-        answered = [0]
-
-        def answer() -> None:
-            while not has_ended.is_set() or answered[0] < len(asked_s):
-                if answered[0] == len(asked_s):
-                    time.sleep(0.0005)
-                    continue
-                time.sleep(max(0.0, asked_s[answered[0]] + self._delay_s - time.monotonic()))
-                answered[0] += 1
-                with suppress(OSError):
-                    session.socket.sendall(b"+OK\r\n")
-
-        answering = threading.Thread(target=answer)
-        answering.start()
-        try:
-            for _ in commands(session):
-                now_s = time.monotonic()
-                if asked_s:
-                    self.gaps_s.append(now_s - asked_s[-1])
-                asked_s.append(now_s)
-                self.most = max(self.most, len(asked_s) - answered[0])
-        finally:
-            has_ended.set()
-            answering.join()
+def counting(path: Path, delay_s: float) -> CountingServer:
+    """A server that counts how many commands it has at once."""
+    return CountingServer(path, delay_s, commands, lambda session, _: session.socket.sendall(b"+OK\r\n"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import random
 import signal
 import socket
@@ -15,14 +14,17 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import nbd_peers as nbd
 from ascar.program.node_binary import find_ascard
 from data_plane_peers import Proxy, disk_of, fio, needed, until
-from nbd_peers import RawClient, RawServer, Session, answering
+from nbd_peers import CountingServer, RawClient, RawServer, Session, answering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EVERYWHERE = "0,2147483647,0,2147483647,100,2147483647"
 
@@ -37,45 +39,14 @@ def load(text: str, within_s: float, name: str = "a1") -> dict[str, Any]:
     return {"message": "rules.load/1", "rules": name, "text": text, "within_s": within_s}
 
 
-class CountingServer(RawServer):
-    """Answers each request after a while, and counts how many it has at once.
+def counting(path: Path, delay_s: float) -> CountingServer:
+    """A server of blocks that counts how many requests it has at once."""
 
-    Args:
-        path: its socket.
-        delay_s: of each answer.
-    """
-
-    def __init__(self, path: Path, delay_s: float) -> None:
-        self.most = 0
-        self.gaps_s: list[float] = []
-        self._delay_s = delay_s
-        super().__init__(path, self._delayed)
-
-    def _delayed(self, session: Session) -> None:
+    def asked(session: Session) -> Iterator[nbd.Asked]:
         session.negotiate()
-        waiting: queue.Queue[tuple[float, nbd.Asked] | None] = queue.Queue()
-        answered = [0]
+        return session.requests()
 
-        def answer() -> None:
-            while (one := waiting.get()) is not None:
-                time.sleep(max(0.0, one[0] - time.monotonic()))
-                answered[0] += 1
-                session.answer(one[1])
-
-        answering = threading.Thread(target=answer)
-        answering.start()
-        last_s = None
-        try:
-            for count, asked in enumerate(session.requests(), 1):
-                now_s = time.monotonic()
-                self.most = max(self.most, count - answered[0])
-                if last_s is not None:
-                    self.gaps_s.append(now_s - last_s)
-                last_s = now_s
-                waiting.put((now_s + self._delay_s, asked))
-        finally:
-            waiting.put(None)
-            answering.join()
+    return CountingServer(path, delay_s, asked, Session.answer)
 
 
 def work(proxy: Proxy, count: int, *, checked: bool = True) -> float:
@@ -91,7 +62,7 @@ def work(proxy: Proxy, count: int, *, checked: bool = True) -> float:
 
 
 def test_no_more_than_the_window_is_in_flight(start, folder):
-    with CountingServer(folder / "server.sock", 0.02) as server:
+    with counting(folder / "server.sock", 0.02) as server:
         proxy = start.proxy(server.path, "window = 8\n")
         took_s = work(proxy, 64)
         assert server.most == 8
@@ -100,7 +71,7 @@ def test_no_more_than_the_window_is_in_flight(start, folder):
 
 
 def test_connections_of_one_client_share_their_stream(start, folder):
-    with CountingServer(folder / "server.sock", 0.2) as server:
+    with counting(folder / "server.sock", 0.2) as server:
         proxy = start.proxy(server.path, "window = 3\n")
         with RawClient(disk_of(proxy)) as one, RawClient(disk_of(proxy)) as other:
             for client in (one, other):
@@ -116,7 +87,7 @@ def test_connections_of_one_client_share_their_stream(start, folder):
 
 
 def test_requests_leave_a_pace_apart(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, "gap_us = 5000\n")
         took_s = work(proxy, 40)
         assert 39 * 0.005 <= took_s < 2.0
@@ -124,7 +95,7 @@ def test_requests_leave_a_pace_apart(start, folder):
 
 
 def test_without_a_window_all_that_is_asked_is_in_flight(start, folder):
-    with CountingServer(folder / "server.sock", 0.3) as server:
+    with counting(folder / "server.sock", 0.3) as server:
         proxy = start.proxy(server.path)
         work(proxy, 200)
         assert server.most > 150
@@ -153,7 +124,7 @@ def test_a_stream_takes_little_memory(start, folder):
         status = Path(f"/proc/{proxy.process.pid}/status").read_text()
         return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1])
 
-    with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
+    with counting(folder / "server.sock", 0.0) as server, ExitStack() as stack:
         proxy = start.proxy(server.path, "window = 32\n")
         work(proxy, 2000)
         before_kib = resident_kib()
@@ -167,7 +138,7 @@ def test_a_stream_takes_little_memory(start, folder):
 
 
 def test_rules_change_a_load_at_work_and_drop_nothing(start, folder):
-    with CountingServer(folder / "server.sock", 0.005) as server:
+    with counting(folder / "server.sock", 0.005) as server:
         proxy = start.proxy(server.path)
         done = threading.Event()
 
@@ -190,7 +161,7 @@ def test_rules_change_a_load_at_work_and_drop_nothing(start, folder):
 
 
 def test_rules_end_in_time_and_everything_passes_again(start, folder):
-    with CountingServer(folder / "server.sock", 0.01) as server:
+    with counting(folder / "server.sock", 0.01) as server:
         proxy = start.proxy(server.path)
         told = proxy.ask(load(rules(2), 1.5))
         assert told == {"message": "rules.in-force/1", "controller": "client1", "rules": "a1"}
@@ -236,7 +207,7 @@ def test_deploying_shows_in_fio(start):
 
 
 def test_a_deployment_with_a_limit_ends_by_itself(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         done = deploy(proxy, ["deploy", "rules.txt", "--floor", "0%", "--back-after", "2 s"], rules(4))
         assert done["controllers"] == ["client1"]
@@ -245,7 +216,7 @@ def test_a_deployment_with_a_limit_ends_by_itself(start, folder):
 
 
 def test_kept_rules_end_at_their_limit_although_control_is_gone_and_everything_passes(start, folder):
-    with CountingServer(folder / "server.sock", 0.01) as server:
+    with counting(folder / "server.sock", 0.01) as server:
         proxy = start.proxy(server.path)
         words = ["deploy", "rules.txt", "--floor", "0%", "--keep-for"]
         deploy(proxy, [*words, "1 h"], rules(4))
@@ -279,7 +250,7 @@ def shown(proxy: Proxy) -> dict[str, Any]:
 
 
 def test_kept_rules_survive_a_restart_and_those_on_trial_do_not(start, folder):
-    with CountingServer(folder / "server.sock", 0.01) as server:
+    with counting(folder / "server.sock", 0.01) as server:
         proxy = start.proxy(server.path, KEEPS)
         keep(proxy, rules(3), 3600)
         assert proxy.ask(load(rules(5), 30.0, "b2"))["rules"] == "b2"
@@ -303,7 +274,7 @@ def test_kept_rules_survive_a_restart_and_those_on_trial_do_not(start, folder):
 
 
 def test_kept_rules_end_at_their_limit_over_a_restart(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, KEEPS)
         keep(proxy, rules(3), 3.0)
         proxy.again(signal.SIGKILL)
@@ -317,7 +288,7 @@ def test_kept_rules_end_at_their_limit_over_a_restart(start, folder):
 
 
 def test_a_file_of_kept_rules_that_is_broken_newer_or_hostile_is_named_and_ignored(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, KEEPS)
         keep(proxy, rules(3))
         (file,) = (proxy.folder / "state").iterdir()
@@ -369,7 +340,7 @@ def test_rules_below_the_floor_are_refused(start):
 
 
 def test_the_control_socket_is_its_users_alone_and_answers_anything_in_a_line(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         assert stat.S_IMODE(proxy.control.stat().st_mode) == 0o600
         chosen = random.Random(4)
@@ -395,7 +366,7 @@ def turned(text: str, most: int) -> str:
 
 
 def test_no_more_streams_than_the_limit_are_active_and_all_have_their_turn(start, folder):
-    with CountingServer(folder / "server.sock", 0.01) as server:
+    with counting(folder / "server.sock", 0.01) as server:
         proxy = start.proxy(server.path, "window = 4\nactive_streams = 2\nturn_ms = 100\n")
         readers = [
             subprocess.Popen([sys.executable, "-c", READER, disk_of(proxy), "300"], stdout=subprocess.PIPE)
@@ -417,7 +388,7 @@ def test_no_more_streams_than_the_limit_are_active_and_all_have_their_turn(start
 
 
 def test_rules_say_how_many_streams_are_active(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         with RawClient(disk_of(proxy)) as client:
             client.negotiate()
@@ -462,7 +433,7 @@ with nbd.RawClient(Path(sys.argv[1])) as client:
 
 
 def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, "window = 8\n")
         command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]
         with (
@@ -479,7 +450,7 @@ def test_what_its_streams_show_is_printed_for_the_agent(start, folder):
 
 
 def test_totals_go_on_when_a_client_leaves(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         for reads in (1, 2):
             with RawClient(disk_of(proxy)) as client:
@@ -499,13 +470,13 @@ def test_totals_go_on_when_a_client_leaves(start, folder):
 
 
 def test_the_group_may_change_rules_where_the_file_says_so(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, "control_mode = 0o660\n")
         assert stat.S_IMODE(proxy.control.stat().st_mode) == 0o660
 
 
 def test_one_too_many_on_the_control_socket_hears_why(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server, ExitStack() as stack:
+    with counting(folder / "server.sock", 0.0) as server, ExitStack() as stack:
         proxy = start.proxy(server.path)
 
         def listens() -> bool:
@@ -525,7 +496,7 @@ def test_one_too_many_on_the_control_socket_hears_why(start, folder):
 
 
 def test_a_proxy_that_ends_leaves_the_socket_of_another_alone(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         for path in (proxy.control, disk_of(proxy)):
             path.unlink()
@@ -602,7 +573,7 @@ def watched(proxy: Proxy) -> subprocess.CompletedProcess[str]:
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_root_watches_the_proxy_of_another_user(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         os.chown(proxy.control, 65534, 65534)
         command = [proxy.process.args[0], "proxy", "--config", proxy.config, "--watch"]
@@ -615,7 +586,7 @@ def test_root_watches_the_proxy_of_another_user(start, folder):
 
 
 def test_only_where_nobody_listens_is_it_asked_whether_the_proxy_runs(start, folder):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path)
         proxy.process.kill()
         proxy.process.wait()

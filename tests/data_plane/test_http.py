@@ -21,7 +21,7 @@ import pytest
 from certificates import Authority
 from data_plane_peers import disk_of, free_port, needed, until
 from http_peers import HTTP, OK, TcpServer, answered, answering, head_of, request, requests
-from nbd_peers import RawClient, RawServer, Session
+from nbd_peers import CountingServer, RawClient, RawServer, Session
 
 if TYPE_CHECKING:
     from data_plane_peers import Proxy, Starter
@@ -40,32 +40,9 @@ def until_closed(client: RawClient) -> bytes:
         return stream.read()
 
 
-class CountingServer(RawServer):
-    """Answers each request after a while, and counts how many it has at once, on all connections.
-
-    Args:
-        path: its socket.
-        delay_s: of each answer.
-    """
-
-    def __init__(self, path: Path, delay_s: float) -> None:
-        self.most = 0
-        self.came_s: list[float] = []
-        self._now = 0
-        self._lock = threading.Lock()
-        self._delay_s = delay_s
-        super().__init__(path, self._delayed)
-
-    def _delayed(self, session: Session) -> None:
-        for _ in requests(session):
-            with self._lock:
-                self.came_s.append(time.monotonic())
-                self._now += 1
-                self.most = max(self.most, self._now)
-            time.sleep(self._delay_s)
-            with self._lock:
-                self._now -= 1
-            session.socket.sendall(OK)
+def counting(path: Path, delay_s: float) -> CountingServer:
+    """A server that counts how many requests it has at once, on all connections."""
+    return CountingServer(path, delay_s, requests, lambda session, _: session.socket.sendall(OK))
 
 
 def all_at_once(proxy: Proxy, connections: int, count: int) -> None:
@@ -134,7 +111,7 @@ def test_what_is_of_one_connection_is_not_passed_on(start: Starter, folder: Path
 
 
 def test_no_more_than_the_window_is_in_flight_on_all_connections(start: Starter, folder: Path):
-    with CountingServer(folder / "server.sock", 0.02) as server:
+    with counting(folder / "server.sock", 0.02) as server:
         proxy = start.proxy(server.path, "window = 3\n", terms=HTTP)
         all_at_once(proxy, 8, 4)
         assert server.most == 3
@@ -142,15 +119,14 @@ def test_no_more_than_the_window_is_in_flight_on_all_connections(start: Starter,
 
 
 def test_requests_leave_a_pace_apart(start: Starter, folder: Path):
-    with CountingServer(folder / "server.sock", 0.0) as server:
+    with counting(folder / "server.sock", 0.0) as server:
         proxy = start.proxy(server.path, "gap_us = 20000\n", terms=HTTP)
         all_at_once(proxy, 2, 6)
-        gaps_s = [later - earlier for earlier, later in zip(server.came_s, server.came_s[1:], strict=False)]
-        assert sum(gaps_s) > 11 * 0.02 * 0.95
+        assert sum(server.gaps_s) > 11 * 0.02 * 0.95
 
 
 def test_rules_hold_streams_at_work(start: Starter, folder: Path):
-    with CountingServer(folder / "server.sock", 0.02) as server:
+    with counting(folder / "server.sock", 0.02) as server:
         proxy = start.proxy(server.path, terms=HTTP)
         with RawClient(disk_of(proxy)) as kept:
             all_at_once(proxy, 6, 2)
@@ -572,7 +548,7 @@ def test_overloads_are_counted_and_told(start: Starter, folder: Path):
 
 
 def test_a_client_that_is_killed_amid_its_request(start: Starter, folder: Path):
-    with CountingServer(folder / "server.sock", 0.3) as server:
+    with counting(folder / "server.sock", 0.3) as server:
         proxy = start.proxy(server.path, "window = 1\n", terms=HTTP)
         asks = f"""
 import socket

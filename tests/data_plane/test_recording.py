@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ascar.errors import MessagingError
+import http_peers
+import resp_peers
 from ascar.features import TraceOperation
 from ascar.messaging import decode
-from ascar.rules import Action, RuleSet
 from ascar.sharp.deployment.messages import RecordingPart
 from ascar.sharp.deployment.recording import recorded_of
-from ascar.sharp.matching import WatchOptions, watched
 from data_plane_peers import disk_of, until
+from http_peers import HTTP, answered
+from http_peers import request as request_of_http
 from nbd_peers import FLUSH, READ, WRITE, RawClient, RawServer, Session, request
+from resp_peers import RespClient, command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,28 +143,94 @@ def test_what_is_wrong_is_refused_and_a_new_recording_takes_the_place_of_the_las
         assert ask({"message": "rules.read/1", **wrong})["message"] == "refusal/1"
 
 
-OTHER = '[[route]]\nlisten = "unix:other.sock"\nserver = "unix:other"\n'
+def test_objects_are_files_and_ranges_are_places(start: Starter, folder: Path) -> None:
+    def serve_objects(session: Session) -> None:
+        for asked in http_peers.requests(session):
+            time.sleep(TAKES_S)
+            count = {"GET": 1_000, "PUT": 1}.get(asked.head.split()[0].decode(), 0)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {count}\r\n\r\n"
+            session.socket.sendall(head.encode() + bytes(count))
+
+    with RawServer(folder / "server.sock", serve_objects) as target:
+        proxy = start.proxy(target.path, terms=HTTP)
+        number = begun(proxy, 0.8)
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as client:
+            client.settimeout(20.0)
+            client.connect(str(disk_of(proxy)))
+            for method, path, *more in (
+                ("GET", "/b/one?x-id=GetObject", "Range: bytes=4096-5095"),
+                ("GET", "/b/one", "X-Amz-Date: 1"),
+                ("PUT", "/b/two", "Content-Length: 500"),
+                ("HEAD", "/b/one"),
+                ("DELETE", "/b/two"),
+                ("PUT", "/b/two", "Transfer-Encoding: chunked"),
+            ):
+                body = {"500": bytes(500), "chunked": b"3\r\nabc\r\n0\r\n\r\n"}
+                sent = body.get(more[0].rpartition(" ")[2], b"") if more else b""
+                client.sendall(request_of_http(path, *more, method=method, body=sent))
+                answered(client, method)
+        found = recorded(proxy, number).operations
+    kinds = [TraceOperation.READ, TraceOperation.READ, TraceOperation.WRITE, TraceOperation.WRITE]
+    assert found.operation.tolist() == kinds
+    assert found.offset_bytes.tolist() == [4096, 0, 0, 0]
+    assert found.size_bytes.tolist() == [1_000, 1_000, 500, 3]
+    one, other, *two = found.file.tolist()
+    assert one == other and two[0] == two[1] != one
+    assert (found.latency_s >= TAKES_S).all()
 
 
-@pytest.mark.parametrize("protocol", ["resp", "http"])
-@pytest.mark.parametrize("before", ["", OTHER], ids=["alone", "beside blocks"])
-def test_other_protocols_are_not_recorded_and_a_watch_says_so_before_it_takes_rules_off(
-    start: Starter, folder: Path, before: str, protocol: str
+def test_values_are_files_by_their_keys_and_what_has_none_is_not_written_down(
+    start: Starter, folder: Path
 ) -> None:
-    proxy = start.proxy(folder / "server.sock", terms=f'{before}protocol = "{protocol}"\n')
-    reason = proxy.ask({"message": "rules.record/1", "seconds": 1})["reason"]
-    assert reason.startswith(f'route.protocol = "{protocol}": its requests have no offsets')
-    assert "no such recording" in proxy.ask({"message": "rules.read/1", "number": 1, "part": 0})["reason"]
-    text = RuleSet.uniform(Action(0, 100, 7)).text()
-    proxy.ask({"message": "rules.load/1", "rules": "a1", "text": text, "within_s": 60})
-    proxy.ask({"message": "rules.keep/1", "rules": "a1"})
+    def serve_values(session: Session) -> None:
+        for asked in resp_peers.commands(session):
+            time.sleep(TAKES_S)
+            session.socket.sendall(b"$5\r\nvalue\r\n" if asked[0] == b"GET" else b"+OK\r\n")
+
+    with RawServer(folder / "server.sock", serve_values) as target:
+        proxy = start.proxy(target.path, terms='protocol = "resp"\n')
+        number = begun(proxy, 0.8)
+        with RespClient(disk_of(proxy)) as client:
+            for words in (
+                ("PING",),
+                ("SET", "a", "1"),
+                ("GET", "a"),
+                ("AUTH", "a"),
+                ("BLPOP", "a", "0"),
+                ("hset", "b", "f", "v"),
+            ):
+                client.ask(*words)
+        found = recorded(proxy, number).operations
+    assert found.operation.tolist() == [TraceOperation.WRITE, TraceOperation.READ, TraceOperation.WRITE]
+    assert found.size_bytes.tolist() == [
+        len(command("SET", "a", "1")),
+        len(b"$5\r\nvalue\r\n"),
+        len(command("hset", "b", "f", "v")),
+    ]
+    first, again, other = found.file.tolist()
+    assert first == again != other
+    assert (found.latency_s >= TAKES_S).all()
+
+
+def test_protocols_are_written_down_side_by_side(start: Starter, folder: Path) -> None:
+    def serve_ok(session: Session) -> None:
+        for _ in resp_peers.commands(session):
+            session.socket.sendall(b"+OK\r\n")
+
     with (
-        pytest.raises(MessagingError) as raised,
-        watched(None, "blocks", proxy.folder / "connection.toml", WatchOptions()),
+        RawServer(folder / "server.sock", serve) as blocks,
+        RawServer(folder / "values.sock", serve_ok) as values,
     ):
-        pytest.fail("it is refused")
-    assert raised.value.message == f"a recording: client1: refused: {reason}"
-    assert proxy.ask({"message": "rules.show/1"})["rules"] == "a1"
+        other = f'[[route]]\nlisten = "unix:values"\nserver = "unix:{values.path}"\nprotocol = "resp"\n'
+        proxy = start.proxy(blocks.path, terms=other)
+        number = begun(proxy, 0.4)
+        with RawClient(disk_of(proxy)) as client, RespClient(proxy.folder / "values") as teller:
+            client.negotiate()
+            client.read(1, 4096)
+            teller.ask("SET", "a", "1")
+        found = recorded(proxy, number).operations
+    assert found.operation.tolist() == [TraceOperation.READ, TraceOperation.WRITE]
+    assert len(set(found.file.tolist())) == len(set(found.thread.tolist())) == 2
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from certificates import Authority
 from data_plane_peers import Proxy, Starter, disk_of, free_port, until
 from live_redis import LiveRedis, live_redis, redis_installed
 from nbd_peers import RawServer, Session
-from resp_peers import CountingStore, Push, Refusal, RespClient, command, commands
+from resp_peers import Push, Refusal, RespClient, command, commands, counting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +172,7 @@ def test_clients_of_redis_itself_work(start, redis):
 
 
 def test_no_more_than_the_window_is_in_flight(start, folder):
-    with CountingStore(folder / "server.sock", 0.02) as server:
+    with counting(folder / "server.sock", 0.02) as server:
         proxy = start.proxy(server.path, "window = 4\n", terms=RESP)
         with RespClient(disk_of(proxy)) as client:
             begun_s = time.monotonic()
@@ -183,7 +183,7 @@ def test_no_more_than_the_window_is_in_flight(start, folder):
 
 
 def test_connections_of_one_client_share_their_window_and_their_pace(start, folder):
-    with CountingStore(folder / "server.sock", 0.1) as server:
+    with counting(folder / "server.sock", 0.1) as server:
         proxy = start.proxy(server.path, "window = 3\n", terms=RESP)
         with RespClient(disk_of(proxy)) as one, RespClient(disk_of(proxy)) as other:
             for client in (one, other):
@@ -191,7 +191,7 @@ def test_connections_of_one_client_share_their_window_and_their_pace(start, fold
             until(lambda: any((it["in_flight"], it["connections"]) == (3, 2) for it in proxy.streams()))
             for client in (one, other):
                 assert [client.next() for _ in range(4)] == 4 * ["OK"]
-    with CountingStore(folder / "paced.sock", 0.0) as server:
+    with counting(folder / "paced.sock", 0.0) as server:
         proxy = start.proxy(server.path, "gap_us = 5000\n", terms=RESP)
         with RespClient(disk_of(proxy)) as client:
             client.send(20 * command("GET", "k"))

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import http_peers
+import resp_peers
 from ascar.errors import MessagingError
 from ascar.library import GainEntry, Library
 from ascar.messaging import MessageServer
@@ -25,7 +28,7 @@ from ascar.sharp.deployment.messages import manager_user
 from ascar.sharp.matching import Chooser, RuleWatcher, WatchOptions, observed, watched
 from ascar.simulation import preset
 from data_plane_peers import disk_of, needed, until
-from nbd_peers import RawClient, RawServer, answering
+from nbd_peers import RawClient, RawServer, Session, answering
 from proxy_site import Site, agent_user
 
 if TYPE_CHECKING:
@@ -123,12 +126,65 @@ def test_good_rules_are_found_verified_and_stay(
 
 @pytest.mark.slow
 def test_rules_that_let_nothing_pass_are_taken_back_within_a_minute(busy: Proxy, library: Path) -> None:
-    deployed(busy, STANDING, "--keep-for", "1 h")
-    assert in_force(busy) == rules_id(STANDING)
-    with ascar(busy, "watch", "--budget", "10 min", "--library", str(library), "--json") as watching:
+    taken_back(busy, library)
+
+
+@pytest.mark.slow
+def test_rules_of_objects_and_values_are_watched_too(start: Starter, folder: Path, library: Path) -> None:
+    """A proxy with a route of HTTP and one of RESP, whose clients ask one after the other."""
+    get = http_peers.request("/bucket/object")
+    ended = threading.Event()
+
+    def ask(path: Path, asked: bytes, answer: bytes) -> None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            reading = client.makefile("rb")
+            while not ended.wait(0.002):
+                client.sendall(asked)
+                reading.read(len(answer))
+
+    with (
+        RawServer(folder / "objects.sock", http_peers.answering(OBJECT)) as objects,
+        RawServer(folder / "values.sock", answering_values) as values,
+    ):
+        other = f'[[route]]\nlisten = "unix:values"\nserver = "unix:{values.path}"\nprotocol = "resp"\n'
+        proxy = start.proxy(objects.path, terms=f"{http_peers.HTTP}{other}")
+        asking = [
+            threading.Thread(target=ask, args=words)
+            for words in (
+                (disk_of(proxy), get, OBJECT),
+                (proxy.folder / "values", resp_peers.command("GET", "key"), VALUE),
+            )
+        ]
+        for one in asking:
+            one.start()
+        try:
+            until(lambda: len(proxy.streams()) == 2)
+            taken_back(proxy, library)
+        finally:
+            ended.set()
+            proxy.stop()
+            for one in asking:
+                one.join()
+
+
+VALUE = b"$65536\r\n%b\r\n" % bytes(65536)
+OBJECT = b"HTTP/1.1 200 OK\r\nContent-Length: 65536\r\n\r\n" + bytes(65536)
+
+
+def answering_values(session: Session) -> None:
+    for _ in resp_peers.commands(session):
+        session.socket.sendall(VALUE)
+
+
+def taken_back(proxy: Proxy, library: Path) -> None:
+    """Puts rules in force that let nothing pass, and sees that a watch takes them back."""
+    deployed(proxy, STANDING, "--keep-for", "1 h")
+    assert in_force(proxy) == rules_id(STANDING)
+    with ascar(proxy, "watch", "--budget", "10 min", "--library", str(library), "--json") as watching:
         assert watching.stderr is not None
         said = [watching.stderr.readline() for _ in range(3)]
-        assert in_force(busy) != rules_id(STANDING)
+        assert in_force(proxy) != rules_id(STANDING)
         watching.send_signal(signal.SIGINT)
         watching.communicate(timeout=60)
     doubted, tried, taken = said
@@ -137,7 +193,7 @@ def test_rules_that_let_nothing_pass_are_taken_back_within_a_minute(busy: Proxy,
     assert "taken back" in taken and "the throughput is 0" in taken
     assert int(taken.split(" s: ")[0]) < 60
     assert watching.returncode == 130
-    assert in_force(busy) is None
+    assert in_force(proxy) is None
 
 
 @pytest.mark.slow

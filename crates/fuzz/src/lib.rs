@@ -4,6 +4,7 @@
 //! The program of this crate feeds one with libFuzzer, which looks for bytes that reach new code; the tests read the
 //! corpora beside it, small inputs that each reach some code of their own.
 
+mod conversations;
 mod http;
 mod keeper;
 mod messages;
@@ -22,6 +23,7 @@ pub type Feed = fn(&[u8]);
 pub const PARSERS: &[(&str, Feed)] = &[
     ("agent-file", texts::agent_file),
     ("connection-file", texts::connection_file),
+    ("conversations", conversations::conversations),
     ("credentials", texts::credentials),
     ("expression", texts::expression),
     ("frames", messages::frames),

@@ -5,9 +5,10 @@
 //! [`Refusal`], after which the connection is of no use. Bodies never pass through here: a head or a chunk's line tells
 //! how much follows, so that a proxy hands it on as it comes.
 //!
-//! [`request`] and [`response`] read heads, [`chunks`] what stands between the data of a chunked body, [`refusal`] is what a
-//! proxy answers itself. What two readers could understand in two ways is refused, and never repaired: a length beside
-//! chunks, two lengths, lines that end without a carriage return or go on in the next one, blanks before a colon.
+//! [`request`] and [`response`] read heads, [`target`] what a request is to, [`chunks`] what stands between the data of a
+//! chunked body; [`refusal`] is what a proxy answers itself. What two readers could understand in two ways is refused, and
+//! never repaired: a length beside chunks, two lengths, lines that end without a carriage return or go on in the next one,
+//! blanks before a colon.
 //!
 //! Parsers never trust their input: any bytes give a value or a refusal, in bounded time and memory.
 
@@ -17,12 +18,14 @@ mod fields;
 pub mod refusal;
 pub mod request;
 pub mod response;
+pub mod target;
 
 pub use body::Body;
 pub use chunks::{Chunks, Piece};
 pub use refusal::{Refusal, Status};
 pub use request::Request;
 pub use response::Response;
+pub use target::Target;
 
 #[cfg(test)]
 mod tests;

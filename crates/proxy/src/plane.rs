@@ -6,23 +6,19 @@ use std::time::Duration;
 use ascar_congestion::RuleSet;
 use ascar_plane::{GoneStreams, Plane, Recording, StreamIndicators};
 
-use crate::protocol::Protocol;
 use crate::streams::Streams;
 
 /// The streams, as a rule manager sees them.
 #[derive(Debug)]
 pub struct ProxyPlane {
     streams: Arc<Streams>,
-    /// A protocol of the routes whose requests have no offsets.
-    unplaced: Option<Protocol>,
 }
 
 impl ProxyPlane {
-    /// The plane of these streams, whose clients speak these protocols.
+    /// The plane of these streams.
     #[must_use]
-    pub fn new(streams: Arc<Streams>, mut protocols: impl Iterator<Item = Protocol>) -> Self {
-        let unplaced = protocols.find(|protocol| !protocol.has_offsets());
-        Self { streams, unplaced }
+    pub fn new(streams: Arc<Streams>) -> Self {
+        Self { streams }
     }
 }
 
@@ -45,13 +41,6 @@ impl Plane for ProxyPlane {
     }
 
     fn record(&mut self, length: Duration) -> Result<(), String> {
-        // Rules hold all streams of a proxy: what some of them do is not its load.
-        if let Some(protocol) = self.unplaced {
-            return Err(format!(
-                "route.protocol = \"{protocol}\": its requests have no offsets, by which a load is recognised; only a \
-                 proxy whose routes are all \"nbd\" records: deploy rules here, or learn their numbers"
-            ));
-        }
         self.streams.recorder().begin(length);
         Ok(())
     }

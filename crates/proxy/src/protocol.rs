@@ -31,14 +31,6 @@ pub enum Protocol {
     Resp,
 }
 
-impl Protocol {
-    /// Whether its requests have offsets, without which what clients do says too little of their load to be written down.
-    #[must_use]
-    pub fn has_offsets(self) -> bool {
-        self == Self::Nbd
-    }
-}
-
 impl fmt::Display for Protocol {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -56,12 +48,21 @@ pub struct Ask {
     pub bytes: u32,
     /// Where that begins on the server's device; None where the protocol has no such place.
     pub offset_bytes: Option<u64>,
-    /// What is written down that it does (`rules.record/1`); None for what moves nothing and says little of the load.
-    pub kind: Option<RecordedKind>,
     /// Whether it waits for its turn, the window and its pace. When what does not is answered says nothing of congestion.
     pub is_held: bool,
     /// Whether the server will answer it.
     pub is_answered: bool,
+}
+
+/// What is written down of a request besides its times (`rules.record/1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access<'a> {
+    /// What it does.
+    pub kind: RecordedKind,
+    /// What of the server's it is to, by its name; empty where the server is one thing, as a device is.
+    pub name: &'a [u8],
+    /// Where in that it begins.
+    pub offset_bytes: u64,
 }
 
 /// What is kept of a request until its answer.
@@ -182,6 +183,10 @@ pub trait Dialogue: fmt::Debug + Send + Sized {
     /// # Errors
     /// When it is what the protocol does not have.
     fn next_request(&self, bytes: &[u8]) -> Result<Next<Part<Self::Request>>, End>;
+
+    /// What the request is that begins at these bytes, as [`Dialogue::next_request`] has found it; None for what moves
+    /// nothing and says little of the load. Asked while what clients do is written down.
+    fn access<'a>(&self, request: &Self::Request, bytes: &'a [u8]) -> Option<Access<'a>>;
 
     /// The part leaves, with its request where one begins.
     ///

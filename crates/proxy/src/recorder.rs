@@ -8,19 +8,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ascar_plane::{RECORDED_MAX, RecordedKind, RecordedRequest, Recording};
 
 use crate::clock;
+use crate::protocol::{Access, Answer};
 
 /// Numbers of files are told as whole numbers that every reader of JSON has.
 const FILE_BITS: u32 = 53;
 
+/// What FNV-1a begins with.
+const HASH_BEGIN: u64 = 0xcbf2_9ce4_8422_2325;
+
 /// A request that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
+pub struct Leaving<'a> {
     /// A number of the connection.
     pub connection: u64,
     /// What it does.
-    pub kind: RecordedKind,
-    /// Where it begins.
-    pub offset_bytes: u64,
+    pub access: Access<'a>,
     /// What it moves, as far as that is known before its answer.
     pub size_bytes: u32,
     /// When the proxy has read it; what waited to be read before that is not seen.
@@ -81,7 +83,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn write_down(&self, leaving: &Leaving, stream: u64, file: u64) -> Place {
+    fn write_down(&self, leaving: &Leaving<'_>, stream: u64, server: u64) -> Place {
         let mut written = self.written();
         let begun = written.begun;
         let since = |at_us: u64| Duration::from_micros(at_us).checked_sub(begun);
@@ -107,18 +109,18 @@ impl Recorder {
             asked: since(leaving.asked_us),
             sent,
             answered: None,
-            kind: leaving.kind,
+            kind: leaving.access.kind,
             connection: leaving.connection,
             stream,
-            file,
-            offset_bytes: leaving.offset_bytes,
+            file: hashed(server, leaving.access.name) >> (u64::BITS - FILE_BITS),
+            offset_bytes: leaving.access.offset_bytes,
             size_bytes: leaving.size_bytes,
         });
         place
     }
 
     #[cold]
-    fn on_answer(&self, place: Place, moved_bytes: u64, now: Duration) {
+    fn on_answer(&self, place: Place, answer: &Answer, now: Duration) {
         let mut written = self.written();
         let answered = now.saturating_sub(written.begun);
         if place.recording != written.count || answered >= written.recording.length {
@@ -127,6 +129,11 @@ impl Recorder {
         let requests = &mut written.recording.requests;
         // None where it was given away meanwhile.
         if let Some(request) = requests.get_mut(place.row as usize) {
+            let moved_bytes = match request.kind {
+                RecordedKind::Read => answer.read_bytes,
+                RecordedKind::Write => answer.written_bytes,
+                RecordedKind::Sync => 0,
+            };
             request.answered = Some(answered);
             request.size_bytes = u32::try_from(moved_bytes).unwrap_or(u32::MAX);
         }
@@ -138,7 +145,8 @@ impl Recorder {
 pub struct StreamRecord {
     recorder: Arc<Recorder>,
     stream: u64,
-    file: u64,
+    /// What names on this server are hashed behind.
+    server: u64,
 }
 
 impl StreamRecord {
@@ -148,58 +156,83 @@ impl StreamRecord {
         Self {
             recorder,
             stream,
-            file: file_number(server),
+            server: hashed(HASH_BEGIN, server.as_bytes()),
         }
+    }
+
+    /// Whether somebody wants to know.
+    #[inline]
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.recorder.is_on.load(Ordering::Relaxed)
     }
 
     /// A request leaves: where it was written down, which its answer names.
     #[inline]
     #[must_use]
-    pub fn on_send(&self, leaving: &Leaving) -> Place {
-        if self.recorder.is_on.load(Ordering::Relaxed) {
-            self.recorder.write_down(leaving, self.stream, self.file)
+    pub fn on_send(&self, leaving: &Leaving<'_>) -> Place {
+        if self.is_on() {
+            self.recorder.write_down(leaving, self.stream, self.server)
         } else {
             Place::default()
         }
     }
 
-    /// A request was answered, and has moved so much.
+    /// A request was answered.
     #[inline]
-    pub fn on_answer(&self, place: Place, moved_bytes: u64, now_us: u64) {
+    pub fn on_answer(&self, place: Place, answer: &Answer, now_us: u64) {
         if place != Place::default() {
             let now = Duration::from_micros(now_us);
-            self.recorder.on_answer(place, moved_bytes, now);
+            self.recorder.on_answer(place, answer, now);
         }
     }
 }
 
-/// A number of a server that all nodes share, which name it alike: FNV-1a of its address.
-fn file_number(server: &str) -> u64 {
-    let hash = server
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    hash >> (u64::BITS - FILE_BITS)
+/// FNV-1a of more bytes: servers and what they hold have numbers that all nodes share, which name them alike. Names
+/// themselves are not told.
+fn hashed(before: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(before, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn leaving(connection: u64, kind: RecordedKind, asked_us: u64, now_us: u64) -> Leaving {
+    fn leaving(
+        connection: u64,
+        kind: RecordedKind,
+        asked_us: u64,
+        now_us: u64,
+    ) -> Leaving<'static> {
         Leaving {
             connection,
-            kind,
-            offset_bytes: 8192,
+            access: Access {
+                kind,
+                name: b"",
+                offset_bytes: 8192,
+            },
             size_bytes: 4096,
             asked_us,
             now_us,
         }
     }
 
-    fn read(now_us: u64) -> Leaving {
+    fn read(now_us: u64) -> Leaving<'static> {
         leaving(1, RecordedKind::Read, now_us, now_us)
+    }
+
+    /// An answer to a request that has moved so much.
+    fn moved(read_bytes: u64, written_bytes: u64) -> Answer {
+        Answer {
+            sent: None,
+            read_bytes,
+            written_bytes,
+            is_counted: false,
+            writes: written_bytes > 0,
+            is_overload: false,
+        }
     }
 
     fn record(stream: u64) -> StreamRecord {
@@ -213,7 +246,7 @@ mod tests {
         let record = record(1);
         let place = record.on_send(&read(10));
         assert_eq!(place, Place::default());
-        record.on_answer(place, 4096, 20);
+        record.on_answer(place, &moved(4096, 0), 20);
         assert_eq!(record.recorder.take(), Recording::default());
     }
 
@@ -225,8 +258,8 @@ mod tests {
         let first = record.on_send(&leaving(1, RecordedKind::Read, now_us, now_us + 20));
         let second = record.on_send(&leaving(2, RecordedKind::Write, now_us, now_us + 30));
         let third = record.on_send(&leaving(2, RecordedKind::Sync, 0, now_us + 40));
-        record.on_answer(second, 0, now_us + 90);
-        record.on_answer(first, u64::MAX, now_us + 100);
+        record.on_answer(second, &moved(9, 0), now_us + 90);
+        record.on_answer(first, &moved(u64::MAX, 9), now_us + 100);
         let found = record.recorder.take().requests;
         let kinds: Vec<_> = found.iter().map(|it| (it.kind, it.size_bytes)).collect();
         let (read, write, sync) = (RecordedKind::Read, RecordedKind::Write, RecordedKind::Sync);
@@ -238,7 +271,7 @@ mod tests {
         assert_eq!((micros(0), micros(1)), (100, 90));
         assert_eq!((found[2].asked, found[2].answered), (None, None));
         assert!(found.iter().all(|it| it.stream == 7));
-        record.on_answer(third, 0, now_us + 110);
+        record.on_answer(third, &moved(0, 0), now_us + 110);
         assert_eq!(record.recorder.take().requests, []);
     }
 
@@ -250,7 +283,7 @@ mod tests {
         record.recorder.begin(HOUR);
         let now_us = clock::now_us() + 10;
         let _ = record.on_send(&read(now_us));
-        record.on_answer(place, 0, now_us + 10);
+        record.on_answer(place, &moved(0, 0), now_us + 10);
         let found = record.recorder.take().requests;
         assert_eq!((found.len(), found[0].answered), (1, None));
         assert_eq!(found[0].size_bytes, 4096);
@@ -277,7 +310,7 @@ mod tests {
         record.recorder.begin(Duration::from_secs(1));
         let now_us = clock::now_us();
         let place = record.on_send(&read(now_us + 10));
-        record.on_answer(place, 4096, now_us + 2_000_000);
+        record.on_answer(place, &moved(4096, 0), now_us + 2_000_000);
         let late = record.on_send(&read(now_us + 2_000_000));
         assert_eq!(late, Place::default());
         let found = record.recorder.take().requests;
@@ -285,9 +318,27 @@ mod tests {
     }
 
     #[test]
-    fn servers_have_numbers_of_their_own() {
-        let numbers = ["tcp:a:1", "tcp:a:2", "unix:/a"].map(file_number);
-        assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2]);
-        assert!(numbers.iter().all(|it| *it < 1 << FILE_BITS));
+    fn servers_and_what_they_hold_have_numbers_of_their_own() {
+        let recorder = Arc::<Recorder>::default();
+        recorder.begin(HOUR);
+        let now_us = clock::now_us() + 10;
+        let mut files = Vec::new();
+        for server in ["tcp:a:1", "tcp:a:2", "unix:/a"] {
+            let record = StreamRecord::new(Arc::clone(&recorder), 1, server);
+            for name in [&b""[..], b"a", b"b"] {
+                let mut leaving = read(now_us);
+                leaving.access.name = name;
+                assert_ne!(record.on_send(&leaving), Place::default());
+                assert_ne!(record.on_send(&leaving), Place::default());
+            }
+        }
+        for two in recorder.take().requests.chunks(2) {
+            assert_eq!(two[0].file, two[1].file);
+            assert!(two[0].file < 1 << FILE_BITS);
+            files.push(two[0].file);
+        }
+        files.sort_unstable();
+        files.dedup();
+        assert_eq!(files.len(), 9);
     }
 }

@@ -91,9 +91,8 @@ impl<'a, D: Dialogue> Shared<'a, D> {
     fn on_answer(&mut self, answer: &Answer, connection: &Connection<D>) {
         self.state.on_reply(answer, self.now_us);
         if let Some(sent) = answer.sent {
-            let moved_bytes = answer.read_bytes + answer.written_bytes;
             let record = connection.stream.record();
-            record.on_answer(sent.record, moved_bytes, self.now_us);
+            record.on_answer(sent.record, answer, self.now_us);
         }
     }
 

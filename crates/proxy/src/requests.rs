@@ -65,7 +65,7 @@ struct Shared<'a, D> {
 
 impl<D: Dialogue> Shared<'_, D> {
     /// What keeps a part from leaving now; a request that leaves is in flight from now on.
-    fn stops(&mut self, part: &Part<D::Request>, has_place: bool) -> Option<Stop> {
+    fn stops(&mut self, part: &Part<D::Request>, bytes: &[u8], has_place: bool) -> Option<Stop> {
         let Some(ask) = &part.ask else {
             return self.leaves(part, None);
         };
@@ -79,7 +79,8 @@ impl<D: Dialogue> Shared<'_, D> {
                 return stop;
             }
         }
-        self.leaves(part, Some(ask))
+        let sent = self.written_down(part, ask, bytes);
+        self.leaves(part, Some((ask, sent)))
     }
 
     /// What a request has to wait for; one that has nothing to has its place from now on.
@@ -94,11 +95,12 @@ impl<D: Dialogue> Shared<'_, D> {
         }
     }
 
-    fn leaves(&mut self, part: &Part<D::Request>, ask: Option<&Ask>) -> Option<Stop> {
-        let sent = ask.map(|ask| self.written_down(ask));
-        let kept = self.dialogue.on_send(part.request, sent);
+    fn leaves(&mut self, part: &Part<D::Request>, asked: Option<(&Ask, Sent)>) -> Option<Stop> {
+        let kept = self
+            .dialogue
+            .on_send(part.request, asked.map(|(_, sent)| sent));
         self.state.on_moved(self.dialogue.take_moved());
-        if let Some(ask) = ask
+        if let Some((ask, _)) = asked
             && ask.is_held
             && (kept.is_err() || !ask.is_answered)
         {
@@ -108,13 +110,16 @@ impl<D: Dialogue> Shared<'_, D> {
     }
 
     /// What is kept of a request that leaves.
-    fn written_down(&mut self, ask: &Ask) -> Sent {
+    fn written_down(&mut self, part: &Part<D::Request>, ask: &Ask, bytes: &[u8]) -> Sent {
         let sent = self.state.on_send(ask, self.now_us);
-        let record = ask.kind.map(|kind| {
+        if !self.record.is_on() {
+            return sent;
+        }
+        let access = self.dialogue.access(&part.request, bytes);
+        let record = access.map(|access| {
             self.record.on_send(&Leaving {
                 connection: self.member.number,
-                kind,
-                offset_bytes: ask.offset_bytes.unwrap_or_default(),
+                access,
                 size_bytes: ask.bytes,
                 asked_us: self.asked_us,
                 now_us: self.now_us,
@@ -332,7 +337,8 @@ impl<'a, D: Dialogue> Requests<'a, D> {
 
     fn scan_requests(&mut self, mut at: usize, shared: &mut Shared<'_, D>) -> (usize, Stop) {
         loop {
-            let part = match shared.dialogue.next_request(self.incoming.from(at)) {
+            let bytes = self.incoming.from(at);
+            let part = match shared.dialogue.next_request(bytes) {
                 Ok(Next::Found(part)) => part,
                 Ok(Next::Needs) => return (at, Stop::Empty),
                 Ok(Next::Cut(range)) => {
@@ -346,7 +352,7 @@ impl<'a, D: Dialogue> Requests<'a, D> {
                 Err(end) => return (at, Stop::Broken(end)),
             };
             let has_place = self.place.take().is_some();
-            if let Some(stop) = shared.stops(&part, has_place) {
+            if let Some(stop) = shared.stops(&part, bytes, has_place) {
                 return (at, stop);
             }
             self.begun = None;

@@ -7,11 +7,12 @@
 
 use std::collections::VecDeque;
 
-use ascar_resp::{Answers, Channels, Commands, Kind, Part as Told, Replies, Reply};
+use ascar_plane::RecordedKind;
+use ascar_resp::{Access as Does, Answers, Channels, Commands, Kind, Part as Told, Replies, Reply};
 
 use crate::connection::{End, Opened};
 use crate::opening::open_both;
-use crate::protocol::{Answer, Ask, Dialogue, Next, Part, Piece, Sent};
+use crate::protocol::{Access, Answer, Ask, Dialogue, Next, Part, Piece, Sent};
 use crate::socket::Socket;
 use crate::terms::Terms;
 
@@ -134,8 +135,6 @@ impl Dialogue for Values {
             ask = Some(Ask {
                 bytes: u32::try_from(command.bytes).unwrap_or(u32::MAX),
                 offset_bytes: None,
-                // A command does not say what it moves.
-                kind: None,
                 // The server looks at nothing behind one that waits.
                 is_held: !leaving.blocks && self.blocking == 0,
                 is_answered: leaving.is_answered,
@@ -147,6 +146,21 @@ impl Dialogue for Values {
             has_more: told.values_left > 0,
             request: leaving,
         }))
+    }
+
+    /// Values are told apart by their keys, and read and written as wholes.
+    fn access<'a>(&self, request: &Leaving, bytes: &'a [u8]) -> Option<Access<'a>> {
+        request.told.begins.filter(|_| request.is_answered)?;
+        let (does, key) = Does::of(bytes)?;
+        let kind = match does {
+            Does::Reads => RecordedKind::Read,
+            Does::Writes => RecordedKind::Write,
+        };
+        Some(Access {
+            kind,
+            name: key,
+            offset_bytes: 0,
+        })
     }
 
     fn on_send(&mut self, request: Leaving, sent: Option<Sent>) -> Result<(), End> {

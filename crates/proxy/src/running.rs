@@ -45,8 +45,7 @@ impl Proxy {
     pub fn start(config: &Config) -> Result<Self, Fault> {
         ascar_privileges::raise_open_files();
         let streams = Arc::new(Streams::new(config.own_hold()));
-        let protocols = config.routes.iter().map(|route| route.protocol);
-        let plane = ProxyPlane::new(Arc::clone(&streams), protocols);
+        let plane = ProxyPlane::new(Arc::clone(&streams));
         let instance = instance()?;
         let endpoint = Endpoint::new(&config.controller, &config.workload, &instance, plane);
         let mut endpoint = endpoint.map_err(Fault)?;

@@ -564,7 +564,6 @@ mod tests {
             let ask = Ask {
                 bytes,
                 offset_bytes,
-                kind: None,
                 is_held: true,
                 is_answered: true,
             };

@@ -5,8 +5,9 @@ mod common;
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -15,16 +16,13 @@ use ascar_nbd::{
     Agreed, BlockSizes, Chunk, ClientHandshake, Command, Export, Parsed, Request, ServerHandshake,
     SimpleReply, Step,
 };
-use ascar_proxy::address::Address;
-use ascar_proxy::connection::serve;
-use ascar_proxy::socket::Socket;
+use ascar_proxy::protocol::Protocol;
 use ascar_proxy::stream::LOOK;
-use ascar_proxy::streams::{OwnHold, Streams};
-use ascar_proxy::terms::Terms;
+use ascar_proxy::streams::OwnHold;
 use ascar_proxy::turns::TurnLength;
 use ascar_random::Random;
 
-use common::{change_rules, folder, write_cut};
+use common::{Trial, write_cut};
 
 const REQUESTS: u64 = 200;
 const LENGTH_BYTES_MAX: u64 = 150_000;
@@ -236,53 +234,35 @@ fn serve_once(client: &UnixStream, structured: bool, seed: u64) -> Served {
 
 /// One connection; what passed it must be the same on both sides.
 fn pass(name: &str, structured: bool, own: OwnHold, changes: bool, seed: u64) -> Served {
-    let folder = folder(name);
-    let path = folder.join("server");
-    let listener = UnixListener::bind(&path).unwrap();
-    let streams = Streams::new(own);
-    let (client, proxied) = UnixStream::pair().unwrap();
     let mut random = Random::new(seed);
     let (said, all) = requests(&mut random);
-    let is_over = AtomicBool::new(false);
-    let served = thread::scope(|scope| {
-        let (streams, is_over) = (&streams, &is_over);
-        let serving = scope.spawn(move || {
-            let (server, _) = listener.accept().unwrap();
-            serve_once(&server, structured, seed + 1)
-        });
-        scope.spawn(move || {
-            serve(
-                Socket::Unix(proxied),
-                &Terms::of(Address::Unix(path)),
-                streams,
-            )
-        });
-        if changes {
-            scope.spawn(move || change_rules(streams, is_over, seed + 2));
-        }
+    let trial = Trial {
+        name: name.to_owned(),
+        protocol: Protocol::Nbd,
+        own,
+        changes: changes.then_some(seed + 2),
+    };
+    let serve = |client: &UnixStream| serve_once(client, structured, seed + 1);
+    let (served, heard, streams) = trial.pass(serve, |client| {
+        let mut reading = client;
         assert!(matches!(
-            negotiate(&client),
+            negotiate(client),
             Agreed::Transmission { structured_replies, .. } if structured_replies == structured
         ));
-        let saying = client.try_clone().unwrap();
-        let writing = scope.spawn(move || write_cut(&saying, &said, &mut random));
         let mut heard = Vec::new();
-        (&client).read_to_end(&mut heard).unwrap();
-        is_over.store(true, Ordering::SeqCst);
-        writing.join().unwrap();
-        let served = serving.join().unwrap();
-        assert!(heard == served.said, "replies differ");
-        served
+        thread::scope(|scope| {
+            scope.spawn(|| write_cut(client, &said, &mut random));
+            reading.read_to_end(&mut heard).unwrap();
+        });
+        heard
     });
-    let (said, _) = requests(&mut Random::new(seed));
+    assert!(heard == served.said, "replies differ");
     assert!(said == served.heard, "requests differ");
-    assert!(streams.observe().is_empty());
     let moved = |request: &Request| match request.command {
         Command::Read | Command::Write if !fails(request) => u64::from(request.length_bytes),
         _ => 0,
     };
     assert_eq!(streams.moved_bytes(), all.iter().map(moved).sum::<u64>());
-    std::fs::remove_dir_all(folder).unwrap();
     served
 }
 
@@ -373,29 +353,21 @@ fn answer_reads(server: &UnixStream, mut heard: Vec<u8>, answer: &[u8]) {
 
 /// What a client does with a server that answers reads at once.
 fn with_reads(name: &str, length_bytes: u32, work: impl FnOnce(&UnixStream)) {
-    let folder = folder(name);
-    let path = folder.join("server");
-    let listener = UnixListener::bind(&path).unwrap();
-    let streams = Streams::new(OwnHold::default());
-    thread::scope(|scope| {
-        let streams = &streams;
-        scope.spawn(move || {
-            let (server, _) = listener.accept().unwrap();
-            let heard = welcome(&server, false);
-            answer_reads(&server, heard, &vec![1; length_bytes as usize]);
-        });
-        let (client, proxied) = UnixStream::pair().unwrap();
-        scope.spawn(move || {
-            serve(
-                Socket::Unix(proxied),
-                &Terms::of(Address::Unix(path)),
-                streams,
-            )
-        });
-        negotiate(&client);
-        work(&client);
+    let trial = Trial {
+        name: name.to_owned(),
+        protocol: Protocol::Nbd,
+        own: OwnHold::default(),
+        changes: None,
+    };
+    let serve = |client: &UnixStream| {
+        let heard = welcome(client, false);
+        answer_reads(client, heard, &vec![1; length_bytes as usize]);
+    };
+    trial.pass(serve, |client| {
+        negotiate(client);
+        work(client);
+        client.shutdown(Shutdown::Both).unwrap();
     });
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn read_request(cookie: u64, length_bytes: u32) -> [u8; Request::BYTES] {

@@ -4,18 +4,14 @@
 mod common;
 
 use std::io::Read;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use ascar_proxy::address::Address;
-use ascar_proxy::connection::serve;
 use ascar_proxy::protocol::Protocol;
-use ascar_proxy::socket::Socket;
-use ascar_proxy::streams::{OwnHold, Streams};
-use ascar_proxy::terms::Terms;
+use ascar_proxy::streams::OwnHold;
 use ascar_random::Random;
-use common::{change_rules, folder, write_cut};
+use common::{Trial, write_cut};
 
 const EXCHANGES: usize = 80;
 
@@ -121,50 +117,32 @@ fn answer(client: &UnixStream, all: &[Exchange], seed: u64) -> usize {
 
 /// One connection; what passed it must be the same on both sides. The most requests that the server had at once.
 fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
-    let folder = folder(&format!("http-{name}"));
-    let path = folder.join("server");
-    let listener = UnixListener::bind(&path).unwrap();
-    let streams = Streams::new(own);
-    let (client, proxied) = UnixStream::pair().unwrap();
     let mut random = Random::new(seed);
     let all: Vec<Exchange> = (0..EXCHANGES)
         .map(|number| exchange(number, &mut random))
         .collect();
-    let is_over = AtomicBool::new(false);
-    let most = thread::scope(|scope| {
-        let (streams, is_over, all) = (&streams, &is_over, &all);
-        let serving = scope.spawn(move || {
-            let (server, _) = listener.accept().unwrap();
-            answer(&server, all, seed + 1)
-        });
-        scope.spawn(move || {
-            let terms = Terms {
-                protocol: Protocol::Http,
-                ..Terms::of(Address::Unix(path))
-            };
-            serve(Socket::Unix(proxied), &terms, streams);
-        });
-        if changes {
-            scope.spawn(move || change_rules(streams, is_over, seed + 2));
-        }
-        let saying = client.try_clone().unwrap();
-        let writing = scope.spawn(move || {
-            for exchange in all {
-                write_cut(&saying, &exchange.request, &mut random);
+    let trial = Trial {
+        name: format!("http-{name}"),
+        protocol: Protocol::Http,
+        own,
+        changes: changes.then_some(seed + 2),
+    };
+    let serve = |client: &UnixStream| answer(client, &all, seed + 1);
+    let (most, (), streams) = trial.pass(serve, |client| {
+        let mut reading = client;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for exchange in &all {
+                    write_cut(client, &exchange.request, &mut random);
+                }
+            });
+            for (number, exchange) in all.iter().enumerate() {
+                let mut heard = vec![0; exchange.response.len()];
+                reading.read_exact(&mut heard).unwrap();
+                assert!(heard == exchange.response, "response {number} differs");
             }
         });
-        for (number, exchange) in all.iter().enumerate() {
-            let mut heard = vec![0; exchange.response.len()];
-            (&client).read_exact(&mut heard).unwrap();
-            assert!(heard == exchange.response, "response {number} differs");
-        }
-        is_over.store(true, Ordering::SeqCst);
-        writing.join().unwrap();
-        let most = serving.join().unwrap();
-        drop(client);
-        most
     });
-    assert!(streams.observe().is_empty());
     let data_bytes: u64 = all.iter().map(|it| it.data_bytes).sum();
     assert_eq!(streams.moved_bytes(), data_bytes);
     let overloads = all.iter().filter(|it| it.is_overload).count();
@@ -173,7 +151,6 @@ fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
         (gone.replies, gone.overloads),
         (EXCHANGES as u64, overloads as u64)
     );
-    std::fs::remove_dir_all(folder).unwrap();
     most
 }
 

@@ -5,21 +5,17 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use ascar_proxy::address::Address;
-use ascar_proxy::connection::serve;
 use ascar_proxy::protocol::Protocol;
-use ascar_proxy::socket::Socket;
-use ascar_proxy::streams::{OwnHold, Streams};
-use ascar_proxy::terms::Terms;
+use ascar_proxy::streams::OwnHold;
 use ascar_random::Random;
 use ascar_resp::Commands;
 
-use common::{change_rules, folder, write_cut};
+use common::{Trial, write_cut};
 
 const COMMANDS: u64 = 200;
 const VALUE_BYTES_MAX: u64 = 150_000;
@@ -125,43 +121,31 @@ fn serve_once(mut client: &UnixStream, seed: u64) -> Served {
 
 /// One connection; what passed it must be the same on both sides.
 fn pass(name: &str, own: OwnHold, changes: bool, seed: u64) -> usize {
-    let folder = folder(name);
-    let path = folder.join("server");
-    let listener = UnixListener::bind(&path).unwrap();
-    let streams = Streams::new(own);
-    let (client, proxied) = UnixStream::pair().unwrap();
     let said = commands(&mut Random::new(seed));
-    let is_over = AtomicBool::new(false);
-    let served = thread::scope(|scope| {
-        let (streams, is_over, said) = (&streams, &is_over, &said);
-        let serving = scope.spawn(move || serve_once(&listener.accept().unwrap().0, seed + 1));
-        let terms = Terms {
-            protocol: Protocol::Resp,
-            ..Terms::of(Address::Unix(path))
-        };
-        scope.spawn(move || serve(Socket::Unix(proxied), &terms, streams));
-        if changes {
-            scope.spawn(move || change_rules(streams, is_over, seed + 2));
-        }
-        let saying = client.try_clone().unwrap();
-        let writing = scope.spawn(move || {
-            write_cut(&saying, said, &mut Random::new(seed + 3));
-            saying.shutdown(Shutdown::Write).unwrap();
-        });
+    let trial = Trial {
+        name: name.to_owned(),
+        protocol: Protocol::Resp,
+        own,
+        changes: changes.then_some(seed + 2),
+    };
+    let serve = |client: &UnixStream| serve_once(client, seed + 1);
+    let (served, heard, streams) = trial.pass(serve, |client| {
+        let mut reading = client;
         let mut heard = Vec::new();
-        (&client).read_to_end(&mut heard).unwrap();
-        is_over.store(true, Ordering::SeqCst);
-        writing.join().unwrap();
-        let served = serving.join().unwrap();
-        assert!(heard == served.said, "replies differ");
-        served
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                write_cut(client, &said, &mut Random::new(seed + 3));
+                client.shutdown(Shutdown::Write).unwrap();
+            });
+            reading.read_to_end(&mut heard).unwrap();
+        });
+        heard
     });
+    assert!(heard == served.said, "replies differ");
     assert!(said == served.heard, "commands differ");
-    assert!(streams.observe().is_empty());
     let gone = &streams.gone()[0];
     assert_eq!(gone.read_bytes, served.said.len() as u64);
     assert_eq!(gone.replies, COMMANDS);
-    std::fs::remove_dir_all(folder).unwrap();
     served.most
 }
 

@@ -104,7 +104,7 @@ fn walk(bytes: &[u8], begin: usize, mut values_left: u32) -> Result<Walked, Malf
 }
 
 /// The length of a value, and the bytes that say it.
-fn value(bytes: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
+pub(crate) fn value(bytes: &[u8]) -> Result<Option<(usize, usize)>, Malformed> {
     let what = "a value of a command";
     match bytes.first() {
         None => return Ok(None),

@@ -6,12 +6,13 @@
 //! for. Whoever moves the bytes hands over what has come; the answer is how many of those bytes pass together and how many
 //! more follow that need not be looked at, that more must come, or one line that says what is wrong.
 //!
-//! [`commands`] reads what a client says, and [`kind`] is what a command does to the order of replies; [`replies`] reads
-//! what a server says. The values themselves never pass through here and are never copied.
+//! [`commands`] reads what a client says, [`kind`] is what a command does to the order of replies, [`access`] what it does to
+//! which key; [`replies`] reads what a server says. The values themselves never pass through here and are never copied.
 //!
 //! Parsers never trust their input: any bytes give a piece or an error, in bounded time and memory. Wherever
 //! [`HEAD_BYTES_MAX`] bytes are at hand, one of the two is certain.
 
+pub mod access;
 pub mod commands;
 pub mod kind;
 mod lines;
@@ -19,6 +20,7 @@ pub mod replies;
 
 use std::fmt;
 
+pub use access::Access;
 pub use commands::{Command, Commands, Part};
 pub use kind::{Answers, Channels, Kind};
 pub use replies::{Replies, Reply, Word};

@@ -12,10 +12,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ascar_http::{Body, Refusal, Request, Response, Status};
+use ascar_http::{Body, Refusal, Request, Response, Status, Target};
+use ascar_plane::RecordedKind;
 
 use crate::connection::{End, Opened};
-use crate::protocol::{Answer, Ask, Dialogue, LastWord, Next, Part, Piece, Sent, Tell};
+use crate::protocol::{Access, Answer, Ask, Dialogue, LastWord, Next, Part, Piece, Sent, Tell};
 use crate::socket::Socket;
 use crate::terms::Terms;
 
@@ -99,6 +100,22 @@ impl Dialogue for Exchanges {
                 rest: found.rest,
             },
         }))
+    }
+
+    /// Objects are told apart by their paths. A head alone moves nothing, nor does what has no body and does not only read.
+    fn access<'a>(&self, said: &Said, bytes: &'a [u8]) -> Option<Access<'a>> {
+        let kind = match said.head? {
+            (true, _) => return None,
+            (false, true) => RecordedKind::Read,
+            (false, false) if said.data_bytes == 0 && said.rest.is_over() => return None,
+            (false, false) => RecordedKind::Write,
+        };
+        let target = Target::of(bytes)?;
+        Some(Access {
+            kind,
+            name: target.path,
+            offset_bytes: target.first_byte,
+        })
     }
 
     fn on_send(&mut self, said: Said, sent: Option<Sent>) -> Result<(), End> {
@@ -298,7 +315,6 @@ fn next_head(bytes: &[u8]) -> Result<Next<Part<Said>>, End> {
         ask: Some(Ask {
             bytes: u32::try_from(told_bytes).unwrap_or(u32::MAX),
             offset_bytes: None,
-            kind: None,
             is_held: true,
             is_answered: true,
         }),

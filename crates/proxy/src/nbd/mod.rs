@@ -8,7 +8,7 @@ use ascar_nbd::{Command, Parsed, ReplyHeader, Request};
 use ascar_plane::RecordedKind;
 
 use crate::connection::{End, Opened};
-use crate::protocol::{Answer, Ask, Dialogue, Next, Part, Piece, Sent};
+use crate::protocol::{Access, Answer, Ask, Dialogue, Next, Part, Piece, Sent};
 use crate::socket::Socket;
 use crate::terms::Terms;
 
@@ -35,10 +35,7 @@ impl Dialogue for Blocks {
         Ok(Opened {
             client: client.side,
             server: server.side,
-            dialogue: Self {
-                negotiated,
-                ..Self::default()
-            },
+            dialogue: Self::after(negotiated),
         })
     }
 
@@ -50,7 +47,6 @@ impl Dialogue for Blocks {
         let ask = Ask {
             bytes: moved_bytes(&request),
             offset_bytes: Some(request.offset_bytes),
-            kind: recorded_kind(request.command),
             is_held: true,
             is_answered: true,
         };
@@ -64,6 +60,20 @@ impl Dialogue for Blocks {
             has_more: false,
             request,
         }))
+    }
+
+    fn access<'a>(&self, request: &Request, _: &'a [u8]) -> Option<Access<'a>> {
+        let kind = match request.command {
+            Command::Read => RecordedKind::Read,
+            Command::Write => RecordedKind::Write,
+            Command::Flush => RecordedKind::Sync,
+            _ => return None,
+        };
+        Some(Access {
+            kind,
+            name: b"",
+            offset_bytes: request.offset_bytes,
+        })
     }
 
     #[inline]
@@ -143,6 +153,15 @@ impl Dialogue for Blocks {
 }
 
 impl Blocks {
+    /// A connection on which this was agreed.
+    #[must_use]
+    pub fn after(negotiated: Negotiated) -> Self {
+        Self {
+            negotiated,
+            ..Self::default()
+        }
+    }
+
     /// How much data follows a header.
     fn payload_bytes(&self, header: &ReplyHeader, waiting: &Waiting) -> Result<usize, End> {
         let is_structured = self.negotiated.structured_replies;
@@ -166,17 +185,6 @@ fn moved_bytes(request: &Request) -> u32 {
     match request.command {
         Command::Read | Command::Write => request.length_bytes,
         _ => 0,
-    }
-}
-
-/// What is written down of a command; None for those that move nothing and say little of the load.
-#[inline]
-fn recorded_kind(command: Command) -> Option<RecordedKind> {
-    match command {
-        Command::Read => Some(RecordedKind::Read),
-        Command::Write => Some(RecordedKind::Write),
-        Command::Flush => Some(RecordedKind::Sync),
-        _ => None,
     }
 }
 

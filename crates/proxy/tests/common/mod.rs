@@ -1,20 +1,69 @@
 //! What both ends of a proxied connection need.
 
 use std::io::Write;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ascar_congestion::{Action, RuleSet};
-use ascar_proxy::streams::Streams;
+use ascar_proxy::address::Address;
+use ascar_proxy::connection::serve;
+use ascar_proxy::protocol::Protocol;
+use ascar_proxy::socket::Socket;
+use ascar_proxy::streams::{OwnHold, Streams};
+use ascar_proxy::terms::Terms;
 use ascar_random::Random;
 
-pub fn folder(name: &str) -> PathBuf {
+fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ascar-proxy-{}-{name}", std::process::id()));
     std::fs::create_dir(&path).unwrap();
     path
+}
+
+/// One connection through the proxy.
+pub struct Trial {
+    /// A name of its own.
+    pub name: String,
+    pub protocol: Protocol,
+    pub own: OwnHold,
+    /// The seed of rules that change meanwhile; None: nothing changes.
+    pub changes: Option<u64>,
+}
+
+impl Trial {
+    /// What both ends make of it, and the streams that it went through, which are gone.
+    pub fn pass<S: Send, C>(
+        self,
+        server: impl FnOnce(&UnixStream) -> S + Send,
+        client: impl FnOnce(&UnixStream) -> C,
+    ) -> (S, C, Streams) {
+        let folder = folder(&self.name);
+        let path = folder.join("server");
+        let listener = UnixListener::bind(&path).unwrap();
+        let terms = Terms {
+            protocol: self.protocol,
+            ..Terms::of(Address::Unix(path))
+        };
+        let streams = Streams::new(self.own);
+        let is_over = AtomicBool::new(false);
+        let (served, heard) = thread::scope(|scope| {
+            let (streams, is_over) = (&streams, &is_over);
+            let serving = scope.spawn(move || server(&listener.accept().unwrap().0));
+            let (saying, proxied) = UnixStream::pair().unwrap();
+            scope.spawn(move || serve(Socket::Unix(proxied), &terms, streams));
+            if let Some(seed) = self.changes {
+                scope.spawn(move || change_rules(streams, is_over, seed));
+            }
+            let heard = client(&saying);
+            is_over.store(true, Ordering::SeqCst);
+            (serving.join().unwrap(), heard)
+        });
+        assert!(streams.observe().is_empty());
+        std::fs::remove_dir_all(folder).unwrap();
+        (served, heard, streams)
+    }
 }
 
 /// Writes in pieces of random lengths.
@@ -28,7 +77,7 @@ pub fn write_cut(mut to: &UnixStream, mut bytes: &[u8], random: &mut Random) {
 }
 
 /// Puts other rules in force again and again.
-pub fn change_rules(streams: &Streams, is_over: &AtomicBool, seed: u64) {
+fn change_rules(streams: &Streams, is_over: &AtomicBool, seed: u64) {
     let mut random = Random::new(seed);
     while !is_over.load(Ordering::SeqCst) {
         let action = Action {
