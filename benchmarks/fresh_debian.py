@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 _PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAKE_MAX_S = 1000
-_KEPT = {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}
+_KEPT = {"PIP_CERT", "PIP_DEFAULT_TIMEOUT", "SSL_CERT_FILE"}
 _ALWAYS = ("python3", "python3-pip", "ca-certificates")
 _CLEAN = "apt-get clean; rm -rf /var/lib/apt/lists/*"
 _NATIVE = platform.machine()

@@ -4,26 +4,36 @@
 
 Each is installed into a fresh Debian with Python and pip, from files that are downloaded before, so that the
 network's speed does not count. ascar is that of this checkout; `make wheels packages` builds it. The answer's
-time is the median of ten runs after a first one, beyond that of `true`.
+time is the median of ten runs after a first one, beyond that of `true`. Whoever has just installed ascar then
+tunes SQLite for two minutes by the study that `ascar init` writes: that is the time to a verdict, with the
+install's. The container image is what buildah makes of the packages; its download has the Debian below it.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import statistics
 import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
+from .container_image import IMAGE, Images, container_image
 from .fresh_debian import fresh_debian, run_inside
 from .harness import Benchmark, Piece, build, called, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[1]
 WHEELS = ROOT / "build/wheels"
 PACKAGES = ROOT / "build/packages"
 MEASURED_RUNS = 10
+FIRST_STUDY = "ascar init sqlite --out study.toml >&2 && ascar tune study.toml --budget 2min --json"
+DECIDED = (0, 3)  # 3: no decision
 _MB = 1e6
 
 
@@ -36,16 +46,18 @@ class Install:
         answers: a command that answers at once, to time.
         debian: whether they are packages of Debian.
         ours: whether they are those of build/packages.
+        tunes: whether SQLite is tuned by it, up to a verdict.
     """
 
     packages: tuple[str, ...]
     answers: str
     debian: bool = False
     ours: bool = False
+    tunes: bool = False
 
 
 INSTALLS = {
-    "ascar": Install(("ascar",), "ascar --help"),
+    "ascar": Install(("ascar",), "ascar --help", tunes=True),
     "ascar, to use as a module": Install(("ascar",), "python3 -c 'import ascar'"),
     "ascar[explore]": Install(("ascar[explore]",), "ascar --help"),
     "ascar[online]": Install(("ascar[online]",), "ascar --help"),
@@ -53,7 +65,9 @@ INSTALLS = {
     "ascar[gym]": Install(("ascar[gym]",), "ascar --help"),
     "ascar[rivals]": Install(("ascar[rivals]",), "ascar --help"),
     "ascard alone": Install(("ascard",), "ascard --version"),
-    "ascar, ascar-node (.deb)": Install(("ascar", "ascar-node"), "ascar --help", debian=True, ours=True),
+    "ascar, ascar-node (.deb)": Install(
+        ("ascar", "ascar-node"), "ascar --help", debian=True, ours=True, tunes=True
+    ),
     "ascar-node alone (.deb)": Install(("ascar-node",), "ascard --version", debian=True, ours=True),
     "Optuna": Install(("optuna",), "optuna --help"),
     "MLOS": Install(("mlos-core",), "python3 -c 'import mlos_core'"),
@@ -66,39 +80,77 @@ def main() -> None:
     """Measure, and print a table."""
     given = Benchmark.parser(__doc__ or "", "40min").parse_args()
     benchmark = Benchmark.of(given, build(*sorted(WHEELS.glob("*.whl")), *sorted(PACKAGES.glob("*.deb"))))
-    found = benchmark.run([Piece(name, partial(_measured, one)) for name, one in INSTALLS.items()])
+    pieces = [Piece(name, partial(_measured, one)) for name, one in INSTALLS.items()]
+    found = benchmark.run([*pieces, Piece("container image", _image)])
     rows = [
         (
             name,
             f"{one['download_mb']:.1f}",
             f"{one['installed_mb']:.0f}",
-            str(one["packages"]),
+            str(one["packages"] or "-"),
             f"{one['install_s']:.1f}",
             f"{one['answers_s']:.3f}",
+            f"{one['verdict_s']:.0f} ({one['verdict']})" if "verdict_s" in one else "-",
         )
         for name, one in found.items()
     ]
-    table(("install", "download, MB", "on disk, MB", "packages", "install, s", "answers in, s"), rows)
+    heads = ("download, MB", "on disk, MB", "packages", "install, s", "answers in, s", "to a verdict, s")
+    table(("install", *heads), rows)
 
 
 def _measured(install: Install) -> dict[str, Any]:
     with fresh_debian() as place:
+        # What pip would compile of itself at its first run belongs to nobody's install.
+        _inside(place, "python3", "-m", "compileall", "-q", "/usr/lib/python3", "/usr/lib/python3.11")
         before = _bytes(place)
         found = (_by_apt if install.debian else _by_pip)(place, install)
         shutil.rmtree(place / "files", ignore_errors=True)
-        installed_mb = (_bytes(place) - before) / _MB
-        answers_s = _median_s(place, install.answers) - _median_s(place, "true")
-    return {**found, "installed_mb": installed_mb, "answers_s": answers_s}
+        found["installed_mb"] = (_bytes(place) - before) / _MB
+        found["answers_s"] = _answer_s(partial(_inside, place), install.answers)
+        if install.tunes:
+            begun_s = time.perf_counter()
+            told = run_inside(place, "sh", "-ec", f"cd /root; {FIRST_STUDY}", timeout_s=900.0)
+            if told.returncode not in DECIDED:
+                raise RuntimeError(told.stderr.strip()[-300:])
+            found["verdict_s"] = found["install_s"] + time.perf_counter() - begun_s
+            found["verdict"] = json.loads(told.stdout)["verdict"]["kind"]
+    return found
 
 
-def _median_s(place: Path, command: str) -> float:
+def _image() -> dict[str, Any]:
+    begun_s = time.perf_counter()
+    with container_image(PACKAGES) as images, TemporaryDirectory(dir="/var/tmp") as folder:
+        install_s = time.perf_counter() - begun_s
+        archive = Path(folder, "image.tar")
+        images.said("buildah", "push", "--quiet", IMAGE, f"oci-archive:{archive}")
+        container = images.said("buildah", "from", IMAGE)
+        size = f'du -sxb "$(buildah mount {container})"'
+        return {
+            "download_mb": archive.stat().st_size / _MB,
+            "installed_mb": int(images.said("sh", "-ec", size).split()[0]) / _MB,
+            "packages": 0,
+            "install_s": install_s,
+            "answers_s": _answer_s(partial(_in_container, images, container), "ascar --help"),
+        }
+
+
+def _answer_s(run: Callable[..., object], command: str) -> float:
+    """The seconds of a command beyond those of `true`."""
+    return _median_s(run, command) - _median_s(run, "true")
+
+
+def _median_s(run: Callable[..., object], command: str) -> float:
     """Seconds of a command, the first run left out."""
     times: list[float] = []
     for _ in range(MEASURED_RUNS + 1):
         begun_s = time.perf_counter()
-        _inside(place, "sh", "-ec", f"{command} >/dev/null")
+        run("sh", "-ec", f"{command} >/dev/null")
         times.append(time.perf_counter() - begun_s)
     return statistics.median(times[1:])
+
+
+def _in_container(images: Images, container: str, *words: str) -> None:
+    images.said("buildah", "run", container, "--", *words)
 
 
 def _by_pip(place: Path, install: Install) -> dict[str, Any]:

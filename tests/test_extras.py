@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -66,6 +66,46 @@ def test_every_package_that_is_imported_is_needed_by_ascar_or_comes_with_an_extr
             assert wanted not in core
         else:
             assert names & core, f"{package} is imported, and nothing that is installed with ascar has it"
+
+
+def of_lock_file(name: str, lock: dict[str, list[dict[str, Any]]], found: dict[str, float]) -> None:
+    """The MB of the wheels that a plain install downloads on Linux for Python 3.11, by package."""
+    if name in found:
+        return
+    [package] = [
+        one
+        for one in lock[name]
+        if len(lock[name]) == 1 or any("< '3.12'" in it for it in one["resolution-markers"])
+    ]
+    wheels = {one["url"]: one["size"] for one in package.get("wheels", ())}
+    compiled = [
+        size
+        for url, size in wheels.items()
+        if re.search(r"-cp311-cp311-manylinux.*x86_64|-abi3-manylinux.*x86_64", url)
+    ]
+    # What is compiled for it goes before what fits everywhere.
+    found[name] = max(compiled or wheels.values(), default=0) / 1e6
+    for needed in package.get("dependencies", ()):
+        marker = needed.get("marker", "")
+        if "== 'win32'" not in marker and ">= '3.12'" not in marker:
+            of_lock_file(needed["name"], lock, found)
+
+
+def test_what_a_plain_install_downloads_is_listed_and_grows_by_no_accident() -> None:
+    lock: dict[str, list[dict[str, Any]]] = {}
+    for one in tomllib.loads((ROOT / "uv.lock").read_text("utf-8"))["package"]:
+        lock.setdefault(one["name"], []).append(one)
+    found: dict[str, float] = {}
+    of_lock_file("ascar", lock, found)
+    # SciPy and NumPy are 52 of them; ascar's own two wheels come on top.
+    assert 50 < sum(found.values()) < 61, found
+    page = (ROOT / "docs/howto/install.md").read_text("utf-8")
+    listed = re.findall(r"^\| \[?`([\w-]+)`.*\| ([\d.]+) \|$", page, re.MULTILINE)
+    said = {name: float(mb) for name, mb in listed if name.lower() not in PROJECT["optional-dependencies"]}
+    needed = distributions(PROJECT["dependencies"])
+    assert {name.lower() for name in said} == needed
+    for name in needed - {"ascard"}:
+        assert said[name] == pytest.approx(found[name], abs=0.06), f"{name}: write {found[name]:.1f}"
 
 
 def test_ascar_needs_the_node_binary_of_its_own_version() -> None:

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from ascar import __version__
+from ascar import __version__, _core
 from ascar.cli import doctor, problems
 from ascar.errors import HistoryError, StudyError
 
@@ -39,6 +41,8 @@ def test_the_version_is_the_package_s(ascar):
     assert said[2].startswith(f"ascard {__version__} (")
     assert "keeper" in said[2]
     assert said[3].startswith("extras: ")
+    digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
+    assert re.fullmatch(rf"build: extension {digest[:12]}, ascard [0-9a-f]{{12}} \(SHA-256\)", said[5])
 
 
 def test_the_version_is_told_where_nothing_else_is_installed(ascar, monkeypatch, tmp_path):

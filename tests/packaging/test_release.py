@@ -141,10 +141,11 @@ def test_nothing_is_dated_when_the_build_fails(checkout: Path) -> None:
     assert (checkout / "CHANGELOG.md").read_text() == (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_builds_that_differ_are_no_release(building: Path) -> None:
-    (building / "Makefile").write_text(MAKEFILE.format(build="pwd"))
+@pytest.mark.parametrize("build", ["pwd", "date +%z", "locale"])
+def test_builds_that_differ_are_no_release(building: Path, build: str) -> None:
+    (building / "Makefile").write_text(MAKEFILE.format(build=build))
     commit(building)
-    said = released(building, "0.1.0", "--rehearse")
+    said = released(building, "0.1.0", "--rehearse", TZ="UTC", LC_ALL="C")
     assert said.returncode == 1
     assert "the two builds differ:\nascar.deb\n" in said.stderr
     [kept] = (building / "build/release").iterdir()

@@ -106,7 +106,7 @@ def test_who_needs_no_root_is_closed_and_roots_are_no_more_open_than_now() -> No
         assert scored(UNITS / f"ascar-{role}.service") <= 3.0
     # A private file system would hide from them what they put back, which is everybody's.
     assert scored(UNITS / "ascar-agent.service") <= 6.5
-    assert scored(UNITS / "ascar-restore.service") <= 7.5
+    assert scored(UNITS / "ascar-restore.service") <= 6.5
 
 
 def test_systemd_knows_every_line(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
         if shutil.which(program) is None:
             pytest.skip(f"needs {program}; install it")
     ascard = find_ascard()
-    agent, interface, learner, messages = (
+    agent, restore, interface, learner, messages = (
         allowed_calls(UNITS / f"ascar-{role}.service")
-        for role in ("agent", "interface", "learner", "messages")
+        for role in ("agent", "restore", "interface", "learner", "messages")
     )
     image = tmp_path / "images"
     image.mkdir(mode=0o700)
@@ -193,7 +193,7 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
     lines = "".join(json.dumps({"id": n, **order}) + "\n" for n, order in enumerate(orders, 1))
     state = ("--state-dir", tmp_path / "state")
     assert calls_of([ascard, "keeper", *state], lines, tmp_path) <= agent
-    assert calls_of([ascard, "keeper", "--restore", *state], "", tmp_path) <= agent
+    assert calls_of([ascard, "keeper", "--restore", *state], "", tmp_path) <= agent & restore
     port = free_port()
     for name, text in (
         ("agent", AGENT),

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ OF_FILE = re.compile(r"-(?:manylinux_(\d+)_(\d+)|linux)_(x86_64|aarch64)\.whl$")
 PROCESSORS = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
 EMULATION_COSTS = 20.0
 """How much longer programs may take that are emulated."""
+FIRST_VERDICT_S = 180.0
+"""From `pip install` to a verdict, on the machine's own processor."""
 
 
 def tags(folder: Path) -> list[re.Match[str]]:
@@ -151,6 +154,7 @@ def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(tmp_
 
 def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Path, machine: str) -> None:
     costs = 1.0 if machine == platform.machine() else EMULATION_COSTS
+    begun_s = time.monotonic()
     assert run_inside(debian, "uname", "-m").stdout.strip() == machine
     assert run_inside(debian, "sh", "-c", "command -v cc gcc rustc").returncode != 0
     # By their paths: whatever an index has of the same name is not meant.
@@ -169,3 +173,22 @@ def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Path, 
     )
     assert told.returncode in {0, 3}, told.stderr
     assert json.loads(told.stdout)["verdict"]["kind"]
+    assert time.monotonic() - begun_s < FIRST_VERDICT_S * costs
+
+
+def test_uv_installs_it_as_a_tool_and_runs_it_without_an_install(debian: Path, machine: str) -> None:
+    """As by `uv tool install ascar` and `uvx ascar`, with files instead of names."""
+    if machine != platform.machine():
+        pytest.skip("what uv does is the same for every processor")
+    got = run_inside(debian, "python3", "-m", "pip", "install", "--quiet", "--break-system-packages", "uv")
+    assert got.returncode == 0, got.stderr
+    both = "--no-managed-python --with /wheels/ascard-*.whl"
+    # The node binary is found beside the Python of the tool's own environment.
+    beside = re.compile(r"^ascard [\d.]+ \(.*keeper.*\) \(/root/.*/bin/ascard\)$", re.MULTILINE)
+    for words in (
+        f"uvx --quiet {both} --from /wheels/ascar-*.whl ascar --version",
+        f"uv tool install --quiet {both} /wheels/ascar-*.whl && /root/.local/bin/ascar --version",
+    ):
+        done = run_inside(debian, "sh", "-ec", words, timeout_s=900.0)
+        assert done.returncode == 0, done.stderr
+        assert beside.search(done.stdout), done.stdout

@@ -18,6 +18,25 @@ const CHOICES_SHARE: usize = 128;
 /// Most names of what does not answer on a node.
 const BLOCKED_MAX: usize = 32;
 
+/// Of what agents say of themselves.
+pub const HELLO_VERSION: u64 = 1;
+
+/// The version of a hello that is not understood; this one where it says none.
+pub fn version_of_hello(bytes: &[u8]) -> u64 {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u64,
+    }
+    serde_json::from_slice::<Versioned>(bytes).map_or(HELLO_VERSION, |it| it.version)
+}
+
+/// Why a hello of another version is refused.
+pub fn other_version(version: u64) -> String {
+    format!(
+        "version = {version}: this interface speaks {HELLO_VERSION}, install matching versions of ascard"
+    )
+}
+
 /// What an agent says of itself.
 #[derive(Debug, Deserialize)]
 pub struct Hello {
@@ -167,11 +186,8 @@ impl Nodes {
     /// # Errors
     /// What is wrong with it.
     pub fn hello(&mut self, place: usize, hello: Hello, tick: i64) -> Result<(), String> {
-        if hello.version != 1 {
-            return Err(format!(
-                "version = {}: this interface speaks 1",
-                hello.version
-            ));
+        if hello.version != HELLO_VERSION {
+            return Err(other_version(hello.version));
         }
         limits::check_indicators(&hello.names)?;
         limits::check_knobs(&hello.knobs)?;

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar import __version__
@@ -17,6 +20,8 @@ from ascar.program.said import said_by
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DIGITS = 12
+
 
 def installation_lines() -> Iterator[str]:
     """The lines, without line feeds; the first is `ascar VERSION`."""
@@ -25,6 +30,7 @@ def installation_lines() -> Iterator[str]:
     yield _ascard()
     yield _extras()
     yield _message_server()
+    yield f"build: {', '.join(_builds())} (SHA-256)"
 
 
 def _ascard() -> str:
@@ -47,3 +53,17 @@ def _message_server() -> str:
         return f"message server: {find_nats_server()}"
     except EnvironmentLacks as error:
         return str(error)
+
+
+def _builds() -> Iterator[str]:
+    """What tells two builds of a version apart: those of equal sources are equal."""
+    extension = find_spec("ascar._core")
+    files = {"extension": Path(extension.origin)} if extension and extension.origin else {}
+    with suppress(EnvironmentLacks):
+        files["ascard"] = find_ascard()
+    for name, file in files.items():
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()[:_DIGITS]
+        except OSError as error:
+            digest = f"cannot be read: {error.strerror}"
+        yield f"{name} {digest}"

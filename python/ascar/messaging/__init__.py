@@ -8,6 +8,7 @@ from ascar.messaging.message import MESSAGE_BYTES_MAX, Message, Refusal, decode,
 from ascar.messaging.place import find_settings, runtime_directory
 from ascar.messaging.server import MessageServer
 from ascar.messaging.server_config import ServerLimits, User
+from ascar.messaging.service_manager import ServiceManager
 from ascar.messaging.settings import Settings, Tls, read_settings, settings_from_environment
 from ascar.messaging.stop import run_interruptible, run_until_asked
 from ascar.messaging.subjects import subject, token
@@ -23,6 +24,7 @@ __all__ = [
     "Refusal",
     "RequestRefused",
     "ServerLimits",
+    "ServiceManager",
     "Settings",
     "Tls",
     "User",

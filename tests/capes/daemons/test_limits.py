@@ -65,6 +65,30 @@ def test_a_name_of_a_megabyte_silences_nobody(system, until):
     assert status(system)["setting"] == {"d.*.x@good/a": 2}
 
 
+def test_an_agent_of_a_later_version_is_named_and_the_others_go_on(system):
+    """It said nothing, and its node was just not there."""
+    bus, other = system.bus(), system.bus(subjects=["events"])
+    system.interface(KNOB)
+    system.agent(AGENT)
+    bus.json("ticks", lambda it: "node1" in it["nodes"])
+    bus.publish("agents.later.hello", {**hello(["a"]), "version": 2, "news": {"x": 1}})
+    told = other.json("events", lambda it: it.get("state") == "cut off")
+    reason = "version = 2: this interface speaks 1, install matching versions of ascard"
+    assert (told["node"], told["reason"]) == ("later", reason)
+    assert {one["node"]: one["cut_off"] for one in status(system)["nodes"]} == {
+        "node1": None,
+        "later": reason,
+    }
+    # Nor does an agent mind a later interface, which says more than it knows.
+    bus.publish("nodes.node1", {"op": "sing", "news": 1})
+    bus.publish("nodes.node1", {"op": "hello", "news": 1})
+    # Whoever says so of a node that is here is not its agent.
+    bus.publish("agents.node1.hello", {**hello(["a"]), "version": 2})
+    tick = bus.json("ticks")["tick"]
+    bus.json("ticks", lambda it: it["tick"] > tick + 5 and "node1" in it["nodes"])
+    assert status(system)["nodes"][0]["cut_off"] is None
+
+
 def test_six_hundred_clients_with_thirty_two_streams(system, until):
     """A status failed from 300 of them on, and ticks stopped between 500 and 700."""
     bus = system.bus(subjects=["ticks", "_INBOX.>"])

@@ -4,6 +4,7 @@ use ascar_messaging::Link;
 
 use super::*;
 use crate::LOG;
+use crate::nodes::{HELLO_VERSION, other_version, version_of_hello};
 use crate::standing::{Hearing, Standing};
 
 /// Requests that are taken one after the other.
@@ -174,8 +175,7 @@ impl Session {
     /// Which limit it breaks.
     fn take_hello(&mut self, place: usize, bytes: &[u8], tick: i64) -> Result<(), String> {
         let Ok(hello) = serde_json::from_slice::<Hello>(bytes) else {
-            self.counters.garbage += 1;
-            return Ok(());
+            return self.misunderstood(place, version_of_hello(bytes));
         };
         let name = Arc::clone(&self.nodes.all()[place].name);
         if hello.leaving {
@@ -189,9 +189,8 @@ impl Session {
             }
             return Ok(());
         }
-        if hello.version != 1 {
-            self.counters.garbage += 1;
-            return Ok(());
+        if hello.version != HELLO_VERSION {
+            return self.misunderstood(place, hello.version);
         }
         let (knobs, touched) = (hello.knobs.clone(), hello.touched);
         self.nodes.hello(place, hello, tick)?;
@@ -227,6 +226,18 @@ impl Session {
             self.send_orders(vec![order]);
         }
         Ok(())
+    }
+
+    /// Counts a hello that is not understood.
+    ///
+    /// # Errors
+    /// Its version, where that is the reason. An agent that is at work here speaks this one: another comes of somebody else.
+    fn misunderstood(&mut self, place: usize, version: u64) -> Result<(), String> {
+        self.counters.garbage += 1;
+        if version == HELLO_VERSION || self.nodes.all()[place].here {
+            return Ok(());
+        }
+        Err(other_version(version))
     }
 
     /// # Errors

@@ -123,6 +123,38 @@ fn a_name_of_a_megabyte_is_cut_off_and_named_and_goes_nowhere() {
 }
 
 #[test]
+fn an_agent_of_another_version_is_named_and_disturbs_no_node_that_is_here() {
+    let folder = Folder::new("versions");
+    let mut session = folder.session(KNOB);
+    let known = || hello(["a".to_owned()].into_iter());
+    let mut later = known();
+    later["version"] = json!(2);
+    // What is new beside what is known is passed over.
+    let mut newer = known();
+    newer["news"] = json!({"of": "a later agent"});
+    say(&mut session, "good", "hello", &newer);
+    session.nodes.node(0).here = true;
+    say(&mut session, "good", "hello", &later);
+    say(&mut session, "later", "hello", &later);
+    // Also where nothing else of it is understood.
+    let other = json!({"version": 3, "names": {"x": 1}});
+    say(&mut session, "latest", "hello", &other);
+    let text = status(&session, 1 << 20);
+    let reason = "version = 2: this interface speaks 1, install matching versions of ascard";
+    assert_eq!(text["nodes"][0]["cut_off"], json!(null));
+    assert_eq!(text["nodes"][1]["cut_off"], json!(reason));
+    assert!(
+        text["nodes"][2]["cut_off"]
+            .as_str()
+            .unwrap()
+            .starts_with("version = 3: ")
+    );
+    assert_eq!(text["setting"], json!({"d.*.x@good/a": 1}));
+    assert_eq!(text["counters"]["garbage"], json!(3));
+    session.writer.stop();
+}
+
+#[test]
 fn a_value_that_is_none_is_not_taken_from_an_answer() {
     let folder = Folder::new("answer");
     let mut session = folder.session(&format!("mode = 'automatic'\n{KNOB}"));

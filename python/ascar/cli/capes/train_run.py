@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ascar.cli.output import emit, people, say
@@ -20,11 +21,17 @@ _USER = "learner"
 def live(plan: Plan, others: Sequence[str], *, quiet: bool, json: bool) -> int:
     """Until a signal; then what it knows is on disk."""
     from ascar.capes.process.online_training import run
-    from ascar.messaging import find_settings, run_until_asked
+    from ascar.messaging import ServiceManager, find_settings, run_until_asked
 
     settings = find_settings(_USER, plan.connection)
-    say_line = _nothing if quiet else _line
-    learner = run_until_asked(lambda asked: run(plan, settings, asked, say_line, others))
+    manager = ServiceManager(os.environ)
+
+    def say_line(text: str) -> None:
+        manager.status(text)
+        if not quiet:
+            say(f"ascar capes train: {text}")
+
+    learner = run_until_asked(lambda asked: manager.supervised(run(plan, settings, asked, say_line, others)))
     if json:
         emit("capes-train", _result(plan, learner))
     return 0
@@ -75,11 +82,3 @@ def _few(errors: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """At most ten, the last one among them."""
     every = max(1, -(-len(errors) // 10))
     return errors[::-1][::every][::-1]
-
-
-def _line(text: str) -> None:
-    say(f"ascar capes train: {text}")
-
-
-def _nothing(text: str) -> None:
-    """Say nothing."""
