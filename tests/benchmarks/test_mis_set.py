@@ -47,3 +47,19 @@ def test_the_trap_of_checkpoints_is_at_the_ends_of_what_is_searched(tmp_path):
     assert {name: default[name] for name in trap.default} == trap.default
     other = space.validate({**default, **trap.other})
     assert all(other[name] == target.space[name].domain.high for name in trap.other)
+
+
+def test_the_trap_of_a_log_that_is_never_rewritten_changes_that_alone(tmp_path):
+    trap = deferred_work.TRAPS["append-only log"]
+    study = trap.study({"kind": "redis", "directory": str(tmp_path), **trap.keys})
+    try:
+        target = open_target(study.target)
+        open_workload(study.workload)
+    except EnvironmentLacks as lack:
+        pytest.skip(lack.message)
+    space = study_space(study, target.space)
+    default = space.default()
+    assert (default["appendonly"], default["save"], default["rdbcompression"]) == (True, "", False)
+    assert default["auto_aof_rewrite_percentage"] == 100
+    other = space.validate({**default, **trap.other})
+    assert dict(other) == {**default, "auto_aof_rewrite_percentage": 0}
