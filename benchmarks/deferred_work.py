@@ -17,6 +17,8 @@ checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 25
              96 and of 512 MB, whose cycle is short enough for runs of three
 dirty pages  MariaDB, updates of indexed columns of 90 MB; dirty pages are flushed from 10% of the buffer pool
              on, against 90%, which the load does not reach
+append-only log  Redis with a log, writes over 40 MB of values, which snapshots do not compress; the log is
+             rewritten once it has doubled, against never
 compaction   RocksDB, random writes over 400 MB with memtables of 4 MB; compactions by themselves against
              none until somebody asks for them, and no slower writes before 512 files of level 0
 deferred writes  Ceph, three OSDs, writes of 16 KiB to an image; nothing is put off against writes up to 1 MiB
@@ -196,6 +198,25 @@ def _dirty_pages(load_s: int, pairs: int) -> Trap:
     )
 
 
+def _append_only_log(load_s: int, pairs: int) -> Trap:
+    default = {"auto_aof_rewrite_percentage": 100}
+    today = {"appendonly": "yes", "save": "", "auto-aof-rewrite-min-size": 1 << 20, "rdbcompression": "no"}
+    return Trap(
+        default,
+        {"auto_aof_rewrite_percentage": 0},
+        load_s,
+        pairs,
+        _from(default),
+        {"kind": "redis-benchmark", "mix": "writes", "keys": 200_000, "pipeline": 16},
+        iops=2000,
+        server="redis",
+        account="redis",
+        fs="xfs",
+        size="8 GiB",
+        keys={"memory": "1 GiB", "settings": today},
+    )
+
+
 def _compaction(load_s: int, pairs: int) -> Trap:
     default = {
         "disable_auto_compactions": False,
@@ -251,6 +272,7 @@ TRAPS = {
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
     "dirty pages": _dirty_pages(20, PAIRS),
+    "append-only log": _append_only_log(20, PAIRS),
     "compaction": _compaction(20, PAIRS),
     "deferred writes": _deferred_writes(20, PAIRS),
     "small checkpoints": _checkpoints(20, PAIRS, least_mib=96, most_mib=512),

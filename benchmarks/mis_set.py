@@ -16,6 +16,7 @@ lists        Redis, hashes of 1,000 fields: `hash-max-listpack-entries` of 65,53
 threads      Redis, strings on processors that are busy as it is: `io-threads` of 2; 1
 pool         MariaDB, `oltp_read_write` on tables of 100 MB: `innodb_buffer_pool_size` of 16 MB; 256 MB
 memtables    RocksDB, random writes over 400 MB: `write_buffer_size` of 1 MB; 64 MB
+read-ahead   Linux, streams by reads of 4 KiB on a volume of 1,000 reads a second: `read_ahead_kb` of 4; 1,024
 logging      Ceph, 4 KiB objects written: `debug_osd` of 20/20; 0/0
 """
 
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Benchmark, Piece, mean, number, percent, share_of, table
+from benchmarks.volumes import READ_LIMIT, ext4_volume
 
 import ascar
 from ascar.campaign import PreparedStudy, ignore, take_up
@@ -39,6 +41,7 @@ from ascar.history import History
 from ascar.optimizers.proposals import Proposal
 from ascar.results.trial import Origin, Purpose
 from ascar.study import Study
+from ascar.systems.kernel_parameters import Devices
 from ascar.systems.localfs import LocalFileSystem
 
 if TYPE_CHECKING:
@@ -60,8 +63,8 @@ class MisSet:
         tuned: the settings that are searched with it.
         target: the `[target]` table.
         workload: the `[workload]` table.
-        iops: the reads and the writes a second, each of at most 16 KiB, of a volume for PostgreSQL's data;
-            0: no volume.
+        iops: the reads and the writes a second, each of at most 16 KiB, of a volume for PostgreSQL's data; or
+            the reads a second of the application's volume. 0: no volume.
         load_s: the length of each load.
         budget_s: the budget of the study.
     """
@@ -76,8 +79,13 @@ class MisSet:
     load_s: int = 4
     budget_s: int = 240
 
+    @property
+    def place(self) -> str:
+        """The key of `[target]` that names the directory: of the server, or of an application."""
+        return "path" if self.target["kind"] == "linux" else "directory"
+
     def study(self, directory: str) -> Study:
-        """The study, whose server lies below a directory."""
+        """The study, whose server or whose application lies below a directory."""
         tables: dict[str, Any] = {
             "study": {
                 "name": "mis-set",
@@ -85,7 +93,7 @@ class MisSet:
                 "budget": f"{self.budget_s} s",
                 "seed": 1,
             },
-            "target": {**self.target, "directory": directory},
+            "target": {**self.target, self.place: directory},
             "workload": dict(self.workload),
             "space": {
                 "tuned": [self.parameter, *self.tuned],
@@ -172,6 +180,22 @@ CASES = {
         load_s=5,
         budget_s=240,
     ),
+    "read-ahead": MisSet(
+        "block_read_ahead_kb",
+        4,
+        1024,
+        ("block_nomerges", "block_rq_affinity", "ext4_mb_stream_req"),
+        {"kind": "linux"},
+        {
+            "kind": "command",
+            "argv": [sys.executable, str(HERE / "mis_set_streams.py"), "{directory}", "{seconds}"],
+            "prepare": [sys.executable, str(HERE / "mis_set_streams.py"), "{directory}", "fill"],
+            "metrics": {"throughput_ops_per_s": "json:throughput_ops_per_s"},
+        },
+        iops=1000,
+        load_s=6,
+        budget_s=240,
+    ),
     "logging": MisSet(
         "debug_osd",
         "20/20",
@@ -187,9 +211,15 @@ CASES = {
 
 @contextmanager
 def below(case: MisSet) -> Generator[str]:
-    """A directory that the account of the server can reach, with a path short enough for a socket."""
+    """A directory that the server's account can reach, with a path short enough for a socket; or a volume."""
     with tempfile.TemporaryDirectory(prefix="mis-", dir=_FOLDER) as folder:
         Path(folder).chmod(0o1777)
+        if case.place == "path":
+            with ext4_volume(Path(folder), 300 << 20, {READ_LIMIT: case.iops}) as place:
+                disk = Devices.below(place).disk
+                Path(f"/sys/block/{disk}/queue/read_ahead_kb").write_text(str(case.wrong))
+                yield str(place)
+            return
         if not case.iops:
             yield folder
             return

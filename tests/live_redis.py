@@ -79,7 +79,7 @@ class LiveRedis:
     @contextmanager
     def eager_clients(self) -> Generator[None]:
         """People who use it, each as fast as the server answers."""
-        words = ("-l", "-q", "-c", "4", "-r", "1000", "-d", "100", "SET", "key:__rand_int__", "__data__")
+        words = ("-l", "-q", "-c", "4", "-r", "1000", "SET", "key:__rand_int__", "x" * 100)
         with self._running(self.programs.path("benchmark"), *words):
             yield
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +83,13 @@ def test_a_device_s_settings_have_the_device_in_their_files_alone() -> None:
         str(default["block_read_ahead_kb"])
         == Path(f"/sys/block/{name}/queue/read_ahead_kb").read_text().strip()
     )
-    lines = target.commands(default, ("block_read_ahead_kb",))["shell"]
-    assert lines == [f"echo {default['block_read_ahead_kb']} > /sys/block/{name}/queue/read_ahead_kb"]
+    lines = target.commands(default, ("block_read_ahead_kb",))
+    amount = default["block_read_ahead_kb"]
+    assert lines["shell"] == [f"echo {amount} > /sys/block/{name}/queue/read_ahead_kb"]
+    which = f'ACTION=="add|change", SUBSYSTEM=="block", KERNEL=="{name}"'
+    assert lines["udev"] == [f'{which}, ATTR{{queue/read_ahead_kb}}="{amount}"']
+    (rule,) = target.commands(default, target.space.names)["udev"]
+    assert rule.index("queue/scheduler") < rule.index("queue/read_ahead_kb"), "the scheduler resets the queue"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +125,19 @@ def test_mistakes_are_named(options: dict[str, Any], words: str) -> None:
 def test_a_setting_that_this_machine_lacks_is_named() -> None:
     with pytest.raises(EnvironmentLacks, match=r"the machine does not have it \(/sys/block/none9/"):
         Linux({"settings": ["block.DEV.read_ahead_kb"], "device": "none9"})
+
+
+@pytest.mark.root
+@pytest.mark.machine
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=1", "tmpfs", tmp_path], check=True)
+    try:
+        target = Linux({"path": str(tmp_path), "settings": ["vm.dirty_expire_centisecs"]})
+        with pytest.raises(StudyError, match=r"target\.path = .*: No space left on device") as told, target:
+            pass
+        assert "\n" not in told.value.message
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
 
 
 @pytest.mark.root

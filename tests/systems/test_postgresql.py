@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +17,7 @@ import pytest
 import yaml
 
 from ascar.catalogues.postgresql import postgresql_of
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
 from ascar.program.postgresql import Programs
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
@@ -25,10 +28,11 @@ from ascar.systems.postgresql.server import PostgresServer
 from ascar.systems.postgresql.space import postgresql_space, settings_here
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
-from own_servers import postgresql_account, postgresql_installed, running, server_place
+from live_postgresql import live_server
+from own_servers import postgresql_account, postgresql_installed, running, server_place, small_volume
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 
@@ -172,6 +176,52 @@ def test_a_version_that_is_not_installed_is_one_line() -> None:
         PostgreSQL({"version": 99})
 
 
+def installed(folder: Path, version: str, settings: Iterable[str] = ()) -> None:
+    """A server's program that says its version and the names of its settings, and nothing else."""
+    lines = "".join(f"{name}\\t\\n" for name in settings)
+    server = folder / "postgres"
+    server.write_text(
+        f"""#!/bin/sh
+[ "$1" != --version ] || exec echo "{version}"
+[ "$1" != --describe-config ] || exec printf '{lines}'
+exit 1
+"""
+    )
+    server.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("says", "words"),
+    [
+        ("postgres (PostgreSQL) 14.2", r"PostgreSQL 14\.2 is too old; ascar tunes versions from 15 on"),
+        ("something else", "PostgreSQL is not installed; install the package postgresql"),
+    ],
+)
+def test_a_server_of_a_wrong_version_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, words: str
+) -> None:
+    installed(tmp_path, says)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("ascar.program.postgresql.HOMES", (str(tmp_path), str(tmp_path)))
+    with pytest.raises(EnvironmentLacks, match=words) as told:
+        PostgreSQL({})
+    assert "\n" not in told.value.message
+
+
+def test_what_a_newer_server_removed_is_left_out_and_a_study_that_names_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, "postgres (PostgreSQL) 99.1", set(postgresql_of(99)) - {"commit_delay"})
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("ascar.program.postgresql.HOMES", (str(tmp_path), str(tmp_path)))
+    space = PostgreSQL({"memory": "1 GiB"}).space
+    assert {"work_mem", "shared_buffers", "max_wal_size"} <= set(space.names), "what both know is searched"
+    assert "commit_delay" not in space
+    with pytest.raises(SpaceError, match=r"space\.tuned: unknown parameter 'commit_delay'") as told:
+        space_from_table({"tuned": ["commit_delay", "work_mem"]}, space)
+    assert "\n" not in told.value.message
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -224,6 +274,73 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     assert len(running(place, "postgres")) >= 1
 
 
+def test_a_server_that_dies_under_its_load_fails_the_trial_alone(target: PostgreSQL) -> None:
+    load = open_workload({"kind": "pgbench", "scale": 1, "clients": 2})
+    default = target.space.default()
+    target.apply(default)
+    load.prepare(target.workspace)
+    target.settle()
+    server = target._server
+    assert server is not None
+    pid = int((server.data / "postmaster.pid").read_text().split()[0])
+    killer = threading.Timer(1.0, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    with pytest.raises(StageFailed, match="pgbench: ") as told:
+        load.run(target.workspace, LoadTiming(20.0, 20.0, 1.0, lambda series: False))
+    killer.join()
+    assert "\n" not in told.value.message
+    assert "Run was aborted" not in told.value.message, "it says why"
+    with pytest.raises(StageFailed, match="was killed by signal 9"):
+        target.health(5.0)
+    target.apply(default)
+    target.health(10.0)
+    assert load.run(target.workspace, PACE).metrics["operations"] > 0
+
+
+SORT = """SELECT count(*) FROM (
+ SELECT repeat('x', 500) || g AS t FROM generate_series(1, 100000) g ORDER BY t OFFSET 0) s;
+"""
+"""A sort of 50 MB: in memory where `work_mem` is larger, else in files beside the data."""
+
+
+@pytest.mark.machine
+@pytest.mark.root
+@pytest.mark.slow
+def test_a_configuration_that_fills_the_disk_fails_its_trial_in_one_line_and_the_next_goes_on(
+    place: str,
+) -> None:
+    script = Path(place) / "sort.sql"
+    script.write_text(SORT)
+    with small_volume(Path(place), "300m") as small:
+        options = {"directory": str(small), "memory": "8 GiB", "max_connections": 10}
+        with PostgreSQL(options) as target:
+            in_memory = target.space.validate({**target.space.default(), "work_mem": 262_144})
+            target.apply(in_memory)
+            target.settle()
+            (small / "others").write_bytes(bytes(shutil.disk_usage(small).free - (24 << 20)))
+            load = open_workload({"kind": "pgbench", "script": str(script), "clients": 1})
+            target.apply(target.space.validate({**in_memory, "work_mem": 256}))
+            with pytest.raises(StageFailed, match="No space left on device") as told:
+                load.run(target.workspace, PACE)
+            assert "\n" not in told.value.message
+            target.apply(in_memory)
+            assert load.run(target.workspace, PACE).metrics["operations"] > 0
+        assert [one.name for one in small.iterdir()] == ["others"]
+
+
+@pytest.mark.machine
+@pytest.mark.root
+def test_a_disk_without_room_for_a_server_is_one_line(place: str) -> None:
+    with small_volume(Path(place), "8m") as small:
+        with (
+            PostgreSQL({"directory": str(small), "memory": "1 GiB"}) as target,
+            pytest.raises(StageFailed, match="initdb: .*No space left on device") as told,
+        ):
+            target.apply(target.space.default())
+        assert "\n" not in told.value.message
+        assert list(small.iterdir()) == []
+
+
 def test_only_the_fill_is_written_before_the_server_ends(target: PostgreSQL) -> None:
     target.apply(target.space.default())
     target.settle()
@@ -263,6 +380,53 @@ def test_it_ends_with_whoever_is_killed(place: str) -> None:
     assert list(Path(place).iterdir()) == []
 
 
+LOGGED = """log_destination = csvlog
+logging_collector = on
+log_filename = 'statements.log'
+log_statement = all
+log_connections = on
+log_disconnections = on
+log_min_messages = error
+log_min_error_statement = log
+"""
+"""What pgreplay needs of the server whose clients are replayed (pgreplay(1))."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pgreplay") is None, reason="pgreplay is not installed")
+def test_what_clients_of_another_server_did_is_a_load(target: PostgreSQL, place: str) -> None:
+    replay, count = Path(place) / "clients.replay", 400
+    with live_server(LOGGED, cluster="logged") as live:
+        begun = live.ask("SELECT to_char(now(), 'YYYY-MM-DD HH24:MI:SS.MS')")
+        clients = [live.programs.path("pgbench"), "-n", "-c", "2", "-t", str(count // 2), "-b", "select-only"]
+        subprocess.run([*clients, "-h", str(live.place), "-U", "postgres", "postgres"], check=True)
+        live.stop()
+        log = live.data / "log" / "statements.csv"
+        subprocess.run(["pgreplay", "-f", "-c", "-b", begun, "-o", replay, log], check=True)
+    replay.chmod(0o644)
+    load = open_workload(
+        {
+            "kind": "command",
+            "prepare": [live.programs.path("pgbench"), "-i", "-q", "-s", "1"],
+            "argv": ["pgreplay", "-r", "-j", "-s", "1000", str(replay)],
+            "stop_early": False,
+            "metrics": {
+                "throughput_ops_per_s": r"regex:^\(([0-9.]+) calls per second\)",
+                "errors": r"regex:^\(([0-9]+) or [0-9.]+% of these completed with error",
+            },
+        }
+    )
+    target.apply(target.space.default())
+    load.prepare(target.workspace)
+    target.settle()
+    before = target.sample().counters["pg_commits"]
+    found = load.run(target.workspace, LoadTiming(60.0, 60.0, 1.0, lambda series: False))
+    assert found.metrics["throughput_ops_per_s"] > 0
+    assert found.metrics["errors"] == 0
+    target.drain(60)
+    assert target.sample().counters["pg_commits"] - before >= count
+
+
 def test_what_an_administrator_is_told(place: str) -> None:
     target = open_target({"kind": "postgresql", "directory": place, "memory": "1 GiB"})
     configuration = target.space.validate({**target.space.default(), "shared_buffers": 262_144, "jit": False})
@@ -274,6 +438,16 @@ def test_what_an_administrator_is_told(place: str) -> None:
         "SELECT pg_reload_conf();",
         "-- Restart the server for: shared_buffers",
     ]
+
+
+def test_an_administrator_of_standbys_is_told_their_order() -> None:
+    wide = PostgreSQL({"memory": "1 GiB", "parameters": "wide"})
+    configuration = wide.space.validate({**wide.space.default(), "max_worker_processes": 16})
+    lines = wide.commands(configuration, ("max_worker_processes",))
+    name = "max_worker_processes"
+    told = f"Standbys take a larger {name} before their primary does, and a smaller one after it."
+    assert lines["alter-system"][-1] == f"-- {told}"
+    assert f"# {told}" in lines["ansible"]
 
 
 WANTED = {

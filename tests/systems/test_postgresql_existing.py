@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -19,6 +19,7 @@ from ascar.systems.asking import apply_checked
 from ascar.systems.keeper import restore_all
 from ascar.systems.postgresql.auto_configuration import entries_of, putting_back, setting, text_of
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
+from ascar.systems.postgresql.server_facts import ServerFacts
 from ascar.workspace import LoadTiming
 from live_postgresql import AUTO, HEADER, LiveServer, live_server
 from own_servers import postgresql_installed
@@ -26,6 +27,8 @@ from own_servers import postgresql_installed
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ascar.systems.postgresql.connection import PsqlSession
 
 
 pytestmark = pytest.mark.skipif(
@@ -111,6 +114,59 @@ def test_a_server_that_is_not_there_is_one_line(server: LiveServer) -> None:
         target_of(server, port=6543),
     ):
         pass
+    assert "\n" not in told.value.message
+
+
+def test_wrong_credentials_are_one_line(
+    server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        pytest.raises(EnvironmentLacks, match=r'target\.server: .*role "nobody-here" does not exist') as told,
+        target_of(server, user="nobody-here"),
+    ):
+        pass
+    assert "\n" not in told.value.message
+    rules, secret = server.data / "pg_hba.conf", tmp_path / "passwords"
+    before = rules.read_text()
+    monkeypatch.setenv("PGPASSFILE", str(secret))
+    server.ask("CREATE ROLE stranger LOGIN PASSWORD 'right'")
+    try:
+        with_rules(server, f"local all stranger scram-sha-256\n{before}")
+        refused = "no password supplied"
+        with pytest.raises(EnvironmentLacks, match=refused), target_of(server, user="stranger"):
+            pass
+        secret.write_text("*:*:*:stranger:guessed\n")
+        secret.chmod(0o600)
+        refused = 'password authentication failed for user "stranger"'
+        with pytest.raises(EnvironmentLacks, match=refused) as told, target_of(server, user="stranger"):
+            pass
+        assert "\n" not in told.value.message
+        assert "guessed" not in told.value.message
+        secret.write_text("*:*:*:stranger:right\n")
+        with pytest.raises(Refused, match="role stranger: lacks rights"), target_of(server, user="stranger"):
+            pass
+    finally:
+        with_rules(server, before)
+        server.ask("DROP ROLE stranger")
+    assert is_as_before(server)
+
+
+def with_rules(server: LiveServer, rules: str) -> None:
+    """Have the server take other rules of who may connect, and how."""
+    loaded = server.ask("SELECT pg_conf_load_time()")
+    (server.data / "pg_hba.conf").write_text(rules)
+    server.ask("SELECT pg_reload_conf()")
+    server.wait_for(lambda: server.ask("SELECT pg_conf_load_time()") != loaded, 30)
+
+
+def test_a_version_without_a_catalogue_is_one_line() -> None:
+    class Old:
+        def ask(self, statement: str) -> str:
+            assert "server_version_num" in statement
+            return "140011|14.11 (Debian)|on|100|t|postgres|main\n"
+
+    with pytest.raises(EnvironmentLacks, match=r"PostgreSQL '14\.11 .*': must be 15 or newer") as told:
+        ServerFacts.of(cast("PsqlSession", Old()))
     assert "\n" not in told.value.message
 
 

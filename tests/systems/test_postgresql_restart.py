@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
+from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
 from ascar.study import GuardSection
 from ascar.systems.asking import apply_checked
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
@@ -100,6 +100,26 @@ def test_without_leave_no_setting_needs_a_new_start(server: LiveServer) -> None:
     with target_of(server) as target:
         assert target.space.default()["shared_buffers"] == 16384
         assert target.announced(("shared_buffers",)).statements[-1].startswith("/")
+    assert is_as_before(server)
+
+
+def test_what_standbys_must_have_first_is_not_raised_where_there_are_any(server: LiveServer) -> None:
+    def allows(count: int) -> bool:
+        with target_of(server, parameters="wide") as target:
+            default = target.space.default()
+            assert default["max_worker_processes"] == 8
+            with suppress(SpaceError):
+                target.space.validate({**default, "max_worker_processes": count})
+                return True
+            return False
+
+    assert allows(16)
+    server.ask("SELECT pg_create_physical_replication_slot('standby')")
+    try:
+        assert not allows(16)
+        assert allows(4)
+    finally:
+        server.ask("SELECT pg_drop_replication_slot('standby')")
     assert is_as_before(server)
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from ascar.capes.session.parameters import session_parameters
 from ascar.catalogues.redis import redis
 from ascar.charging import Charge
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, InputError, SpaceError, StageFailed, StudyError
 from ascar.program.account import Account
 from ascar.program.redis import RedisPrograms
 from ascar.quoting import redis_word
@@ -204,6 +204,24 @@ def test_a_server_of_a_wrong_version_is_one_line(
         Redis({"flavour": "valkey"})
 
 
+def test_what_a_newer_server_removed_is_left_out_and_a_study_that_names_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "valkey-server"
+    program.write_text("#!/bin/sh\necho 'Valkey server v=99.1.0 sha=0 bits=64'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    removed = "io_threads_do_reads"
+    space = Redis({"flavour": "valkey", "parameters": "wide"}).space
+    assert {"io_threads", "hz", "appendonly", "save"} <= set(space.names), "what both know is searched"
+    assert removed not in space
+    with pytest.raises(SpaceError, match=rf"space\.tuned: unknown parameter '{removed}'") as named:
+        space_from_table({"tuned": [removed]}, space)
+    with pytest.raises(StudyError, match=rf"target\.settings\.{removed}: must be a setting") as told:
+        Redis({"flavour": "valkey", "settings": {removed: True}})
+    assert "\n" not in named.value.message + told.value.message
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -234,6 +252,8 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     found = load.run(target.workspace, PACE).metrics
     assert found["operations"] > 0
     assert found["latency_ms_p50"] <= found["latency_ms_p99"] <= found["latency_ms_max"]
+    lengths = {server.ask("STRLEN", f"key:{number:012}") for number in range(1000)}
+    assert lengths == {200}, "the load writes values as large as the fill's"
     sample = target.sample()
     assert sample.counters["redis_commands"] > found["operations"]
     assert sample.counters["redis_commands_cpu_s"] > 0

@@ -25,7 +25,7 @@ from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.nodes.process import output_of
-from ascar.quoting import sysctl_line
+from ascar.quoting import sysctl_line, udev_assignment
 from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from ascar.systems.place import Place
 
 _SETTINGS_MAX = 100
+_OF_DISK = re.compile(r"/sys/block/(?P<name>[^/]+)/(?P<attribute>.+)")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -257,13 +258,14 @@ class Linux(Target):
         }
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
-        """Commands that set the chosen settings; those of `/proc/sys` also as lines of sysctl.d."""
+        """Commands that set the chosen settings; sysctl.d and a rule of udev for the disk keep them."""
         wanted = self._settings(configuration, chosen)
         return {
             "shell": [one.command for one in wanted],
             "sysctl": [
                 sysctl_line(one.knob, one.after) for one in wanted if one.path.startswith("/proc/sys/")
             ],
+            "udev": _udev(wanted),
             "ansible": _playbook(wanted).lines(),
         }
 
@@ -337,6 +339,18 @@ class Linux(Target):
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
+
+
+def _udev(settings: Collection[AppliedSetting]) -> list[str]:
+    """A rule for each disk, with its settings in the order in which they have to be written."""
+    found: dict[str, list[str]] = {}
+    for one in settings:
+        if disk := _OF_DISK.fullmatch(one.path):
+            found.setdefault(disk["name"], []).append(udev_assignment(disk["attribute"], one.after))
+    return [
+        ", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', f'KERNEL=="{name}"', *assignments])
+        for name, assignments in found.items()
+    ]
 
 
 def _playbook(settings: Collection[AppliedSetting]) -> Playbook:

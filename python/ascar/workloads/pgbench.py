@@ -39,6 +39,7 @@ _PROGRESS = {
     "throughput_ops_per_s": Pattern(re.compile(r"^progress: .* ([0-9.]+) tps,")),
     "latency_ms_mean": Pattern(re.compile(r"^progress: .* lat ([0-9.]+) ms")),
 }
+_ERROR, _ABORTED = "error: ", "Run was aborted"
 _SECOND = Pattern(re.compile(r"^progress: ([0-9.]+) s,"))
 
 
@@ -137,10 +138,7 @@ class Pgbench:
         program = Program("load", [*_HEARD, self._pgbench, *words], pace.load_max_s + self._overrun_limit_s)
         ended = run_program(program, workspace, hear)
         if not ended.interrupted and ended.status != 0:
-            said = [line for line in readings.tail() if "error" in line] or readings.tail()
-            raise StageFailed(
-                "load", f"pgbench: {said[-1][:300] if said else 'failed'}", "\n".join(readings.tail())
-            )
+            raise StageFailed("load", f"pgbench: {_reason(readings.tail())}", "\n".join(readings.tail()))
         metrics, load_s = _of_log(workspace.directory)
         return Readings(readings.series(), metrics, load_s, "enough" if ended.interrupted else "time")
 
@@ -161,6 +159,13 @@ class Pgbench:
             raise StudyError(
                 f"workload.script = {given.script!r}: must be one of {', '.join(_BUILT_IN)}, or a file of SQL"
             )
+
+
+def _reason(lines: list[str]) -> str:
+    """The line that says why it failed, of the first client that did; the last one only says that it did."""
+    errors = [line for line in lines if _ERROR in line and _ABORTED not in line]
+    said = errors[0].partition(_ERROR)[2] if errors else next(reversed(lines), "failed")
+    return " ".join(said.split())[:300]
 
 
 def _of_log(directory: Path) -> tuple[dict[str, float], float]:

@@ -42,6 +42,7 @@ from ascar.systems.postgresql.server_facts import (
     check_rights,
     check_tunable,
     grants,
+    has_standbys,
     overridden,
 )
 from ascar.systems.postgresql.space import live_space
@@ -102,6 +103,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
             facts.max_connections,
             self._memory_bytes,
             restarts=self._restart is not None,
+            standbys=self._restart is not None and has_standbys(session),
         )
 
     def _settings_of(self, session: PsqlSession, facts: ServerFacts, keeper: Keeper) -> PostgresLiveSettings:

@@ -17,6 +17,7 @@ ROLE = "postgres"
 DATABASE = "postgres"
 SOCKET = ".s.PGSQL.5432"
 _SETTINGS = "ascar.conf"
+_REASONS = ("FATAL", "PANIC", "initdb: error: ")
 
 
 class PostgresServer(OwnServer[Programs]):
@@ -37,11 +38,21 @@ class PostgresServer(OwnServer[Programs]):
         """
         self._remove(self.data)
         initdb = self.programs.path("initdb")
-        self._run(
-            [initdb, "-D", str(self.data), "-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        )
-        with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(f"include_if_exists '{_SETTINGS}'\n")
+        words = [initdb, "-D", str(self.data), "-U", ROLE]
+        words += ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        path = self.data / "postgresql.conf"
+        try:
+            self._run(words)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"include_if_exists '{_SETTINGS}'\n")
+        except StageFailed as failure:
+            # Its last line tells of the directory that it empties again.
+            reason = self._reason(failure.stderr)
+            if reason is None:
+                raise
+            raise StageFailed("change", f"initdb: {reason}"[:400], failure.stderr) from None
+        except OSError as error:
+            raise StageFailed("change", f"{path}: {error.strerror}") from error
 
     def configure(self, lines: Sequence[str]) -> None:
         """Write the settings that the next start reads."""
@@ -113,6 +124,6 @@ class PostgresServer(OwnServer[Programs]):
 
     def _reason(self, said: str) -> str | None:
         for line in reversed(said.splitlines()):
-            if "FATAL" in line or "PANIC" in line:
-                return line.partition("] ")[2] or line
+            if any(mark in line for mark in _REASONS):
+                return line.partition("] ")[2] or line.partition("error: ")[2] or line
         return None

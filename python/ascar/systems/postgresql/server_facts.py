@@ -31,6 +31,8 @@ _OTHERS = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{APP
 _PATRONI = "SELECT count(*) FROM pg_stat_activity WHERE application_name ILIKE 'patroni%'"
 _PATRONI_FILE = "SELECT count(*) FROM pg_stat_file('patroni.dynamic.json', true) f WHERE f.size IS NOT NULL"
 _ALTER_SYSTEM = "SELECT count(*) FROM pg_settings WHERE name = 'allow_alter_system' AND setting = 'off'"
+_STANDBYS = """SELECT (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup')
+ + (SELECT count(*) FROM pg_replication_slots WHERE slot_type = 'physical')"""
 _RIGHTS = """SELECT has_function_privilege('pg_reload_conf()', 'EXECUTE'),
  has_function_privilege('pg_read_file(text)', 'EXECUTE'), pg_has_role('pg_read_all_settings', 'USAGE')"""
 _NOT_LOADED = """SELECT string_agg(sourcefile, ', ') FROM (SELECT DISTINCT sourcefile FROM pg_file_settings) f
@@ -242,6 +244,11 @@ def overridden(session: PsqlSession) -> Mapping[str, str]:
     """The settings that a role or a database has a value of its own for, with whose it is."""
     rows = (row.split("|", 1) for row in session.ask(_OVERRIDDEN).splitlines() if "|" in row)
     return {name.lower(): whose or "all roles" for name, whose in rows}
+
+
+def has_standbys(session: PsqlSession) -> bool:
+    """Whether standbys follow the server, or have a slot there; who reads an archive alone is not seen."""
+    return _count(session, _STANDBYS) > 0
 
 
 def _alone(session: PsqlSession) -> bool:

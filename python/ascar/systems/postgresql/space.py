@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ascar.space import Value
 
 _AUTOVACUUM_WORKERS = 3
+RAISED_ON_STANDBYS_FIRST = "max_worker_processes"
+"""The one setting of the list of which a standby must not have less than its primary."""
 
 
 def settings_here(programs: Programs) -> Iterator[PostgresSetting]:
@@ -66,6 +68,7 @@ def live_space(
     memory_bytes: int = 0,
     *,
     restarts: bool = False,
+    standbys: bool = False,
 ) -> Space:
     """The settings that a running server takes, with the values in force as defaults.
 
@@ -75,6 +78,8 @@ def live_space(
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
         restarts: whether those are among them for which the server has to be started anew.
+        standbys: whether standbys follow the server: one that has less of `RAISED_ON_STANDBYS_FIRST` than its
+            primary stops replaying (manual, "Hot Standby", Administrator's Overview), so it is not raised.
     """
     known = postgresql()
     wanted = [
@@ -90,6 +95,8 @@ def live_space(
         if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
     ]
     space = _space_of(found).constrain("min_wal_size <= max_wal_size")
+    if standbys and RAISED_ON_STANDBYS_FIRST in space.names:
+        space = space.constrain(f"{RAISED_ON_STANDBYS_FIRST} <= {in_force[RAISED_ON_STANDBYS_FIRST]}")
     if {"io_combine_limit", "io_max_combine_limit"} <= set(space.names):
         space = space.constrain("io_combine_limit <= io_max_combine_limit")
     elif "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:

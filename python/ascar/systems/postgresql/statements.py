@@ -8,6 +8,7 @@ from ascar.catalogues.postgresql import postgresql
 from ascar.quoting import comment, postgresql_set_word, shell_line, sql_literal, yaml_word
 from ascar.space import ChangeCost
 from ascar.systems.playbook import Playbook, PlaybookTask
+from ascar.systems.postgresql.space import RAISED_ON_STANDBYS_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -37,6 +38,7 @@ def forms_of(configuration: Mapping[str, Value], chosen: Collection[str]) -> Map
     statements = [f"ALTER SYSTEM SET {line};" for line in settings_of(kept)]
     restarts = sorted(name for name in kept if postgresql()[name].cost is ChangeCost.APP_RESTART)
     told = [f"-- Restart the server for: {', '.join(restarts)}"] if restarts else []
+    told += [f"-- {remark}" for remark in _of_standbys(kept)]
     last = ["systemctl", "restart", "postgresql"] if restarts else ["psql", "-c", _RELOAD]
     return {
         "postgresql.conf": settings_of(kept),
@@ -45,6 +47,14 @@ def forms_of(configuration: Mapping[str, Value], chosen: Collection[str]) -> Map
         "patroni": _patroni(kept),
         "ansible": _playbook(kept).lines(),
     }
+
+
+def _of_standbys(configuration: Mapping[str, Value]) -> list[str]:
+    """What has to be heeded where standbys follow the server; Patroni heeds it by itself."""
+    name = RAISED_ON_STANDBYS_FIRST
+    if name not in configuration:
+        return []
+    return [f"Standbys take a larger {name} before their primary does, and a smaller one after it."]
 
 
 def _patroni(configuration: Mapping[str, Value]) -> list[str]:
@@ -72,4 +82,5 @@ def _playbook(configuration: Mapping[str, Value]) -> Playbook:
         )
         for name, value in configuration.items()
     ]
-    return Playbook("PostgreSQL", "postgresql", tasks, service="postgresql")
+    remarks = _of_standbys(configuration)
+    return Playbook("PostgreSQL", "postgresql", tasks, service="postgresql", remarks=remarks)
