@@ -1,13 +1,12 @@
 //! Messages of HTTP on one side are the messages on the other: heads and bodies of random kinds and lengths, by length or
 //! in chunks, cut anywhere, one behind the other, while the hold of the stream changes.
 
-mod common;
-
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use crate::common::{change_rules, folder, write_cut};
 use ascar_proxy::address::Address;
 use ascar_proxy::connection::serve;
 use ascar_proxy::protocol::Protocol;
@@ -15,7 +14,6 @@ use ascar_proxy::socket::Socket;
 use ascar_proxy::streams::{OwnHold, Streams};
 use ascar_proxy::terms::Terms;
 use ascar_random::Random;
-use common::{change_rules, folder, write_cut};
 
 const EXCHANGES: usize = 80;
 
