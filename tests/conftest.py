@@ -138,13 +138,20 @@ def group_of(nodeid: str) -> str:
     Who shares out does not know the tests, only where they are: so their files say it, or the folder's
     `conftest.py`. Tests that have the machine for themselves would wait for each other in several workers.
     """
-    path, *_, name = nodeid.partition("[")[0].split("::")
-    text = (ROOT / path).read_text("utf-8")
+    path, *classes, name = nodeid.partition("[")[0].split("::")
+    text = _text_of(ROOT / path)
     if _is_all_of_machine(ROOT / path):
         return "machine"
     if 'scope="module"' in text or 'importorskip("jax"' in text:  # JAX takes seconds to import and to compile
         return path
+    if classes and 'scope="class"' in text:
+        return f"{path}::{classes[0]}"
     return "machine" if name in _tests_of_machine(ROOT / path) else nodeid
+
+
+@cache
+def _text_of(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
 @cache
@@ -152,15 +159,13 @@ def _is_all_of_machine(path: Path) -> bool:
     shared = path.parent / "conftest.py"
     if shared.exists() and shared != Path(__file__) and "mark.machine" in shared.read_text("utf-8"):
         return True
-    return bool(
-        re.search(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.machine", path.read_text("utf-8"), re.MULTILINE)
-    )
+    return bool(re.search(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.machine", _text_of(path), re.MULTILINE))
 
 
 @cache
 def _tests_of_machine(path: Path) -> frozenset[str]:
     """The tests with the mark before their `def`, or on some of their parameters."""
-    parts = re.split(r"^ *def (\w+)", path.read_text("utf-8"), flags=re.MULTILINE)
+    parts = re.split(r"^ *def (\w+)", _text_of(path), flags=re.MULTILINE)
     before = zip(parts[::2], parts[1::2], strict=False)
     return frozenset(name for text, name in before if "mark.machine" in text)
 

@@ -15,8 +15,12 @@ import json
 import math
 import os
 import sys
-from pathlib import Path
-from typing import Any
+
+# It is started for each call: `pathlib` and `typing` take as long to import as all else takes.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 FILE_SYSTEM, MOUNT = "scratch", "ffff88105db50000"
 OSC = [f"osc.{FILE_SYSTEM}-OST000{n}-osc-{MOUNT}" for n in range(3)]
@@ -269,10 +273,9 @@ class LustreStandIn(ClientState):
 
     def __init__(self, place: Path) -> None:
         super().__init__(place)
-        script = Path(__file__).resolve()
         for name in ("lctl", "lfs"):
             program = place / name
-            program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {script} {self.file} "$@"\n')
+            program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {__file__} {self.file} "$@"\n')
             program.chmod(0o755)
         self.options: dict[str, Any] = {
             "file_system": FILE_SYSTEM,
@@ -282,11 +285,12 @@ class LustreStandIn(ClientState):
         }
 
 
-def main(file: Path, verb: str, *words: str) -> int:
+def main(file: str, verb: str, *words: str) -> int:
     """Do what `lctl` would, one call at a time."""
-    lock = file.with_suffix(".lock").open("w")
+    lock = os.open(f"{file}.lock", os.O_WRONLY | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    state = json.loads(file.read_text())
+    with open(file) as kept:  # noqa: PTH123
+        state = json.load(kept)
     if verb == "setstripe":
         wrong = set_stripe(list(words), state["quirk"])
         sys.stderr.write(f"{wrong}\n" if wrong else "")
@@ -319,11 +323,11 @@ def main(file: Path, verb: str, *words: str) -> int:
                 sys.stderr.write(f"error: set_param: setting {full}={value}: Numerical result out of range\n")
                 status = 34
     if verb == "set_param":
-        new = file.with_suffix(".new")
-        new.write_text(json.dumps(state))
-        new.replace(file)
+        with open(f"{file}.new", "w") as new:  # noqa: PTH123
+            json.dump(state, new)
+        os.replace(f"{file}.new", file)  # noqa: PTH105
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -506,10 +506,11 @@ def test_somebody_who_is_not_root_can_tune_sqlite(as_nobody):
     example = (Path(__file__).resolve().parents[2] / "examples" / "sqlite.toml").read_text()
     example = re.sub(r'(load_min|load_max) = ".*?"', r'\1 = "300 ms"', example)
     example = example.replace("trials_without_gain = 25", "trials = 1")
+    example = example.replace("latency_ms_p99 <= 500", "latency_ms_p99 <= 60000")  # also on a busy machine
     study.write_text(f"{example}\n[verify]\nruns_min = 2\nruns_max = 2\n")
     document = run("tune", study, "--json").document
     assert document["machine"]["target"] == "sqlite"
-    assert document["verdict"]["kind"] in ("improved", "default-is-fine", "undecided")
+    assert document["verdict"]["kind"] in ("improved", "default-is-fine", "undecided"), document["verdict"]
     left = [
         path for path in home.rglob("*") if path.is_file() and "state" not in path.parts and path != study
     ]

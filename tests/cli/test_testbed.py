@@ -207,16 +207,17 @@ def test_all_is_gone_when_the_process_that_holds_it_is_killed_under_load(
 ) -> None:
     before = devices()
     pid = ascar("testbed", "up", file, "--json").document["pid"]
-    hide = "for i in $(seq 20); do (setsid env -i sleep 4721 <&- >&- 2>&- &); done"
+    seconds = f"4721.{os.getpid()}"  # the same test may run beside this one, on another kind of nodes
+    hide = f"for i in $(seq 20); do (setsid env -i sleep {seconds} <&- >&- 2>&- &); done"
     assert ascar("testbed", "exec", "client1", "--", "sh", "-c", hide).status == 0
-    until(lambda: len(sleeping("4721")) == 20)
+    until(lambda: len(sleeping(seconds)) == 20)
     load = under_load("client1")
     assert len(belonging_to(runtime)) > 4
     os.kill(pid, signal.SIGKILL)
     until(lambda: not belonging_to(runtime) and not (runtime / "testbeds/bed").exists(), 10)
     assert load.wait(30) != 0
     assert devices() == before
-    assert sleeping("4721") == []
+    assert sleeping(seconds) == []
     assert ascar("testbed", "down", "bed").status == 2
 
 
@@ -283,6 +284,38 @@ def test_one_that_goes_up_can_be_ended(
         _, said = up.communicate()
     assert (up.returncode, said) == (1, "error: testbed 'bed': somebody ended it before it was up\n")
     assert list(runtime.glob("testbeds/*")) == [] and belonging_to(runtime) == []
+
+
+ENDED_WHILE_IT_LOOKS = """
+import os
+import signal
+import subprocess
+import sys
+
+if "ascar.testbed.supervisor" in sys.orig_argv:
+    poll, now = subprocess.Popen.poll, os.path.join(os.path.dirname(__file__), "now")
+
+    def interrupted(process):
+        # Without this, too, a signal may come between the call that takes the lock and the next one.
+        process._waitpid_lock.acquire()
+        if os.path.exists(now):
+            os.unlink(now)
+            os.kill(os.getpid(), signal.SIGTERM)
+        process._waitpid_lock.release()
+        return poll(process)
+
+    subprocess.Popen.poll = interrupted
+"""
+
+
+def test_one_that_is_ended_while_it_looks_at_its_processes_ends(
+    ascar: Callable[..., Any], file: Path, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ENDED_WHILE_IT_LOOKS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert ascar("testbed", "up", file).status == 0
+    (tmp_path / "now").touch()
+    until(lambda: not belonging_to(runtime) and not (runtime / "testbeds/bed").exists())
 
 
 def test_one_whose_process_is_stopped_is_told_and_can_be_ended(

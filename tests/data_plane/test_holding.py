@@ -189,7 +189,8 @@ def deploy(proxy: Proxy, words: list[str], text: str | None = None) -> dict[str,
 
 
 def test_deploying_shows_in_fio(start):
-    proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=20ms"))
+    # So slow that a busy machine keeps up: 640 reads a second at most, and 20 a place in the window.
+    proxy = start.proxy(start.nbdkit("-t", "64", "--filter=delay", "memory", "64M", "rdelay=50ms"))
     measured = {"free": fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]}
     deploy(proxy, ["deploy", "rules.txt", "--floor", "0%"], f"1,2\n{EVERYWHERE},100,0,0\n")
     measured["window 8"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
@@ -198,12 +199,12 @@ def test_deploying_shows_in_fio(start):
     shown = deploy(proxy, ["show"])
     (workload,) = shown["workloads"]
     assert workload["workload"] == "blocks"
-    assert workload["rule_set"]["rules"][0]["used_times"] > 100
+    assert workload["rule_set"]["rules"][0]["used_times"] > 20
     deploy(proxy, ["down"])
     measured["down"] = fio(disk_of(proxy), depth=32, seconds=1)["read"]["iops"]
-    assert measured["free"] > 1000 and measured["down"] > 1000, measured
-    assert 0.8 * 400 < measured["window 8"] <= 1.05 * 400, measured
-    assert 0.8 * 100 < measured["window 2"] <= 1.1 * 100, measured
+    assert measured["free"] > 1.5 * 160 and measured["down"] > 1.5 * 160, measured
+    assert 0.6 * 160 < measured["window 8"] <= 1.1 * 160, measured
+    assert 0.6 * 40 < measured["window 2"] <= 1.15 * 40, measured
 
 
 def test_a_deployment_with_a_limit_ends_by_itself(start, folder):

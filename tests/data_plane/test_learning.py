@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OBJECTIVE = objective_of("throughput")
 WIDE = RuleSet.uniform(Action(0, 3200, 0))
-TICKS_S, TRIAL_S = 60.0, 120.0
+TICKS_S, TRIAL_S = 30.0, 120.0
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_numbers_are_learned_while_clients_work(
     busy: Proxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Comparisons are shorter here than they are for users: what is shown is that each step works."""
-    monkeypatch.setitem(in_turns.__kwdefaults__, "lengths", Lengths(1.0, 2.0))
+    monkeypatch.setitem(in_turns.__kwdefaults__, "lengths", Lengths(1.0, 1.0))
     deployed(busy)
     task = LearnTask(
         OBJECTIVE,

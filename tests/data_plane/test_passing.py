@@ -377,10 +377,15 @@ def test_a_server_that_dies_under_load_ends_the_client(start, folder):
             "--iodepth=16",
             "--time_based",
             "--runtime=60",
-            "--output=/dev/null",
+            f"--output={folder}/fio.log",
         ]
     )
-    until(lambda: any(one["replies"] > 10 for one in proxy.streams()))
+
+    def is_served() -> bool:
+        assert load.poll() is None, (folder / "fio.log").read_text() + proxy.log()
+        return any(one["replies"] > 10 for one in proxy.streams())
+
+    until(is_served)
     server.send_signal(signal.SIGKILL)
     assert load.wait(20) != 0
     until(lambda: not proxy.streams())

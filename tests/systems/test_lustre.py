@@ -292,7 +292,7 @@ def test_a_layout_is_that_of_a_new_directory(client: LustreStandIn, tmp_path: Pa
             assert target.read(list(changes)) == changes
         apply(target)
         assert laid_out(target) is None
-    assert set(tmp_path.iterdir()) <= before | {tmp_path / "state", tmp_path / "state.lock"}
+    assert set(tmp_path.iterdir()) <= before | {tmp_path / "state", tmp_path / "state.json.lock"}
 
 
 def test_a_file_system_layout_of_2_10_is_read(client: LustreStandIn) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from own_servers import mariadb_account, mariadb_installed, running, server_plac
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from ascar.space import Value
     from ascar.systems.mariadb.server import MariaServer
@@ -62,6 +64,10 @@ def _place() -> Iterator[str]:
         yield folder
 
 
+def _wide(folder: str) -> dict[str, Any]:
+    return {"directory": folder, "memory": "1 GiB", "parameters": "wide", "binary_log": True}
+
+
 place = pytest.fixture(_place)
 shared_place = pytest.fixture(_place, scope="module")
 
@@ -75,8 +81,7 @@ def target(place: str) -> Iterator[MariaDB]:
 @pytest.fixture(scope="module")
 def working(shared_place: str) -> Iterator[MariaDB]:
     """A target with a binary log whose server has its own defaults."""
-    options = {"directory": shared_place, "parameters": "wide", "memory": "1 GiB", "binary_log": True}
-    with MariaDB(options) as entered:
+    with MariaDB(_wide(shared_place)) as entered:
         entered.apply(entered.space.default())
         yield entered
 
@@ -87,17 +92,27 @@ def server_of(target: MariaDB) -> MariaServer:
     return server
 
 
+@pytest.fixture(scope="class")
+def kept() -> Iterator[MariaDB]:
+    """A target for several tests, with whatever configuration the one before has left in force."""
+    with server_place(mariadb_account(), "ascar-maria-") as folder, MariaDB(_wide(folder)) as entered:
+        yield entered
+
+
 @pytest.mark.slow
 class TestMariaDBContract(TargetContract):
     @pytest.fixture(autouse=True)
-    def _place(self, place: str) -> None:
-        self.place = place
+    def _made(self, place: str, kept: MariaDB) -> None:
+        self.place, self.kept = place, kept
 
     def options(self) -> dict[str, Any]:
-        return {"directory": self.place, "memory": "1 GiB", "parameters": "wide", "binary_log": True}
+        return _wide(self.place)
 
     def make(self) -> MariaDB:
         return MariaDB(self.options())
+
+    def entered(self) -> AbstractContextManager[MariaDB]:
+        return nullcontext(self.kept)
 
 
 def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:

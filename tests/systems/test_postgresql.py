@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from own_servers import postgresql_account, postgresql_installed, running, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
 
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 
@@ -54,17 +56,31 @@ def target(place: str) -> Iterator[PostgreSQL]:
         yield entered
 
 
+def _wide(folder: str) -> dict[str, Any]:
+    return {"directory": folder, "memory": "1 GiB", "parameters": "wide"}
+
+
+@pytest.fixture(scope="class")
+def kept() -> Iterator[PostgreSQL]:
+    """A target for several tests, with whatever configuration the one before has left in force."""
+    with server_place(postgresql_account(), "ascar-pg-") as folder, PostgreSQL(_wide(folder)) as entered:
+        yield entered
+
+
 @pytest.mark.slow
 class TestPostgreSQLContract(TargetContract):
     @pytest.fixture(autouse=True)
-    def _place(self, place: str) -> None:
-        self.place = place
+    def _made(self, place: str, kept: PostgreSQL) -> None:
+        self.place, self.kept = place, kept
 
     def options(self) -> dict[str, Any]:
-        return {"directory": self.place, "memory": "1 GiB", "parameters": "wide"}
+        return _wide(self.place)
 
     def make(self) -> PostgreSQL:
         return PostgreSQL(self.options())
+
+    def entered(self) -> AbstractContextManager[PostgreSQL]:
+        return nullcontext(self.kept)
 
 
 def test_the_catalogue_is_what_the_server_says(target: PostgreSQL) -> None:

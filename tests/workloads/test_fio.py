@@ -114,7 +114,7 @@ def test_enough_is_not_asked_before_the_least_time(place):
 
 def test_a_job_file_is_run(tmp_path, place):
     (tmp_path / "job.fio").write_text(
-        "[global]\nrw=write\ndirectory=/nowhere\nruntime=99\n[a]\nsize=1m\n[b]\nsize=2m\n"
+        "[global]\nrw=write\nrate_iops=1000\ndirectory=/nowhere\nruntime=99\n[a]\nsize=1m\n[b]\nsize=2m\n"
     )
     load = Fio({"job": str(tmp_path / "job.fio")})
     assert load.describe()["replaced"] == ["directory", "runtime"]

@@ -1,5 +1,6 @@
 //! Once a controller is made, it allocates nothing.
 
+#[path = "behaviour/common.rs"]
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};

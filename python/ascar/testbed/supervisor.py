@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -134,9 +135,10 @@ def hold(order: TestbedOrder) -> NoReturn:
                 answers = _Answers(testbed, runner, folder.control)
                 _say({"up": msgspec.to_builtins(answers.standing())})
                 _close_output()
-                while True:
-                    time.sleep(_LOOK_S)
+                end = _noted_end()
+                while not end.poll(1000 * _LOOK_S):
                     testbed.look()
+        sys.exit(0)
     except _Ended:
         _fail(WorkError(f"testbed {order.wanted.name!r}: somebody ended it before it was up"))
         sys.exit(0)
@@ -152,6 +154,22 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
     for one in _SIGNALS:
         signal.signal(one, signal.SIG_IGN)
     raise _Ended
+
+
+def _noted_end() -> select.poll:
+    """What is ready once somebody asks for the end: from now on, signals are noted and interrupt nothing.
+
+    What a signal raises may come just after a lock was taken, such as that of a process which is looked at,
+    and before what would give it back: whoever then waits for the process waits for ever.
+    """
+    noted, note = os.pipe()
+    os.set_blocking(note, False)
+    signal.set_wakeup_fd(note, warn_on_full_buffer=False)
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: None)
+    end = select.poll()
+    end.register(noted, select.POLLIN)
+    return end
 
 
 def _said(error: OSError | subprocess.SubprocessError, place: str) -> str:

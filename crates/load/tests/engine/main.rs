@@ -1,11 +1,12 @@
 //! What flowops do: choices, bounds, rates, ends, shared files, and what happens when things go wrong.
 
 mod choices;
-#[path = "../common/mod.rs"]
 mod common;
 mod fills;
+mod language;
 mod limits;
 mod mishaps;
+mod personalities;
 mod shared;
 
 use common::Scratch;

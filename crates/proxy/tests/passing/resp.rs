@@ -1,8 +1,6 @@
 //! Bytes on one side are the bytes on the other: commands and replies of random kinds and lengths, cut anywhere, with
 //! messages among the replies, while the hold of the stream changes.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -15,7 +13,7 @@ use ascar_proxy::streams::OwnHold;
 use ascar_random::Random;
 use ascar_resp::Commands;
 
-use common::{Trial, write_cut};
+use crate::common::{Trial, write_cut};
 
 const COMMANDS: u64 = 200;
 const VALUE_BYTES_MAX: u64 = 150_000;

@@ -1,12 +1,10 @@
 //! A stream as its client holds it: places, times, what is in flight, and calls that do not fit.
 
-mod common;
-
+use crate::common::MADE;
 use ascar_congestion::{
     Admission, AnyController, Controller, Following, InFlight, Misuse, NOW_US_MAX, RIVAL_NAMES,
     RivalSettings, RuleSet, Sending, Stream, hundredths,
 };
-use common::MADE;
 use proptest::prelude::*;
 
 fn fixed(window_x100: u32, gap_us: u32) -> Stream {

@@ -1,14 +1,12 @@
 //! What every controller must do, and what each rival is known for.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{MADE, Server, Trace, run};
 use ascar_congestion::{
     Aimd, AnyController, Bbr, Controller, Cubic, Deployment, Extended, Extensions, Faithful,
     InFlight, RIVAL_NAMES, Reply, RivalSettings, RuleSet, WINDOW_X100_MAX, WINDOW_X100_MIN,
 };
-use common::{MADE, Server, Trace, run};
 use proptest::prelude::*;
 
 /// Each controller, by name.

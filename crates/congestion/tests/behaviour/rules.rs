@@ -1,11 +1,9 @@
 //! Rule sets: look-up, cover, text.
 
-mod common;
-
+use crate::common::{MADE, Points, action, loose_rules, rule, split_rules};
 use ascar_congestion::{
     AXES, Fault, INFINITY, Interval, Region, Rule, RuleSet, SPACE, Signals, THESIS_AXES,
 };
-use common::{MADE, Points, action, loose_rules, rule, split_rules};
 use proptest::prelude::*;
 
 /// 250 rule sets, 4,000 states each: a million states in all, of sets with and without overlaps.

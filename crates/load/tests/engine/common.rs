@@ -1,7 +1,5 @@
 //! Running loads inside the test: a directory of one's own, the command line, the JSON lines.
 
-#![allow(dead_code)] // each test file uses a part
-
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,14 +1,12 @@
 //! The original's behaviour, by hand-computed examples; and its two defects, absent.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{Server, action, rule, run};
 use ascar_congestion::{
     Action, Controller, Deployment, Faithful, Fixed, INFINITY, InFlight, Interval, Pacer, Reply,
     RuleSet, SILENCE_MAX_US, SPACE, Signals, WINDOW_X100_MAX, WINDOW_X100_MIN, Window, stepped,
 };
-use common::{Server, action, rule, run};
 use proptest::prelude::*;
 
 fn uniform(action: Action) -> Arc<Deployment> {

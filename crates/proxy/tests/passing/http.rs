@@ -1,17 +1,15 @@
 //! Messages of HTTP on one side are the messages on the other: heads and bodies of random kinds and lengths, by length or
 //! in chunks, cut anywhere, one behind the other, while the hold of the stream changes.
 
-mod common;
-
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use crate::common::{Trial, write_cut};
 use ascar_proxy::protocol::Protocol;
 use ascar_proxy::streams::OwnHold;
 use ascar_random::Random;
-use common::{Trial, write_cut};
 
 const EXCHANGES: usize = 80;
 

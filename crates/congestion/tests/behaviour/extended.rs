@@ -1,14 +1,12 @@
 //! What extended controllers do beyond the original, each on its own.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::{MADE, Server, action, run};
 use ascar_congestion::{
     AXIS_NAMES, Action, Bounds, Controller, Deployment, Extended, Extensions, Faithful, Fault,
     InFlight, Probe, Reply, RuleSet, Sequences, Unit, Window,
 };
-use common::{MADE, Server, action, run};
 
 const MIB: u32 = 1 << 20;
 

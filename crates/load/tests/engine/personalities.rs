@@ -1,10 +1,8 @@
 //! Every built-in workload runs, and does what its definition says in the proportion it says.
 
-mod common;
-
+use crate::common::{Scratch, ops, sooner_or_later};
 use ascar_load::definition::{Definition, Kind};
 use ascar_load::{personality, scale, wml};
-use common::{Scratch, ops, sooner_or_later};
 
 /// Small enough for a test; the videos are the largest files.
 fn small(name: &str) -> [&'static str; 2] {

@@ -1,8 +1,6 @@
 //! Bytes on one side are the bytes on the other: requests and replies of random kinds and lengths, cut anywhere,
 //! answered in any order, while the hold of the stream changes.
 
-mod common;
-
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -22,7 +20,7 @@ use ascar_proxy::streams::OwnHold;
 use ascar_proxy::turns::TurnLength;
 use ascar_random::Random;
 
-use common::{Trial, write_cut};
+use crate::common::{Trial, write_cut};
 
 const REQUESTS: u64 = 200;
 const LENGTH_BYTES_MAX: u64 = 150_000;

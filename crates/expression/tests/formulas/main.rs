@@ -1,0 +1,4 @@
+//! What formulas come to.
+
+mod properties;
+mod vectors;

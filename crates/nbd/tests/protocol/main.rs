@@ -1,0 +1,4 @@
+//! The protocol, by both of its phases.
+
+mod negotiation;
+mod transmission;

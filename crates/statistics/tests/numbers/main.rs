@@ -1,0 +1,4 @@
+//! What the functions give.
+
+mod properties;
+mod reference;
