@@ -11,6 +11,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from ascar.systems.mount_table import mounts_here
+
 _ADMIN_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 _PACKAGES = {
     "mke2fs": ("e2fsprogs", "e2fsprogs"),
@@ -97,11 +99,7 @@ def file_system_of(path: Path) -> str:
     """The type of the file system that holds a path; empty where the kernel does not say."""
     number = path.stat().st_dev
     wanted = f"{os.major(number)}:{os.minor(number)}"
-    for line in _lines(Path("/proc/self/mountinfo")):
-        fields = line.split()
-        if len(fields) > 2 and fields[2] == wanted and "-" in fields:
-            return fields[fields.index("-") + 1]
-    return ""
+    return next((one.kind for one in mounts_here() if one.device == wanted), "")
 
 
 def _distribution() -> str:

@@ -34,16 +34,9 @@ from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, disk_of
+from ascar.systems.mount_table import MOUNTINFO
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import (
-    COUNTERS,
-    MOUNTINFO,
-    MOUNTSTATS,
-    check_idle,
-    counters_of,
-    mount_around,
-    sharing,
-)
+from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, check_idle, counters_of, mount_around, sharing
 from ascar.systems.nfs.restoration import RESTORE_S, NfsRestoration
 from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
@@ -193,7 +186,7 @@ class ExistingNfs(Target):
         whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
         wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
         late = [self._settings[name] for name, value in whole.items() if before.get(name) != value]
-        number = None if self._mount is None else self._mount.number
+        number = None if self._mount is None else self._mount.device
         for name, value in wanted.items():
             one = nfs()[name]
             if one.where in ("server", "disk") or _is_window(one):

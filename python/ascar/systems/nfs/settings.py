@@ -51,7 +51,7 @@ class NfsEnds:
         if self.client is not None:
             mount = self.mounted()
             found |= {one.name: one.value_in(mount.options) for one in wanted if one.where == "mount"}
-            files = {one.name: one.file(mount.number) for one in wanted if one.where == "client"}
+            files = {one.name: one.file(mount.device) for one in wanted if one.where == "client"}
             found |= _told(self.client, files)
             if booted := [one for one in wanted if one.where == "boot"]:
                 words = self.client.read([_BOOTED])[0].split()
@@ -112,7 +112,7 @@ class NfsEnds:
         if self.server is not None:
             self.server.write(self._files(wanted, ("server", "disk"), "dynamic"))
         if self.client is not None and any(nfs()[name].where == "client" for name in wanted):
-            self.client.write(self._files(wanted, ("client",), "dynamic", self.mounted().number))
+            self.client.write(self._files(wanted, ("client",), "dynamic", self.mounted().device))
 
     def set_before_mount(self, wanted: Mapping[str, Value]) -> None:
         """Set what new connections take.
