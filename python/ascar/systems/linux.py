@@ -29,7 +29,7 @@ from ascar.quoting import sysctl_line
 from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
-from ascar.study import convert
+from ascar.study import absolute, convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.counters import Counters, counter_names
@@ -302,9 +302,7 @@ class Linux(Target):
             raise StudyError(
                 f"target.path = {path!r:.80}: must be of this machine; name a node's target.device"
             )
-        if "\0" in path or not Path(path).is_absolute() or not Path(path).is_dir():
-            raise StudyError(f"target.path = {path!r:.80}: must be the absolute path of a directory")
-        return Devices.below(Path(path))
+        return Devices.below(absolute("target.path", path, is_there=True))
 
     def _made_directory(self) -> Path:
         keeper = self._files.enter_context(Keeper(self.owner, user=True))

@@ -16,17 +16,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.catalogues.ceph import VERSION_MIN, ceph
-from ascar.errors import EnvironmentLacks, InputError, StudyError
+from ascar.errors import EnvironmentLacks, StudyError
 from ascar.program.ceph import CephPrograms
 from ascar.results.machine import Need
-from ascar.study import convert, duration
+from ascar.study import convert, duration, size
 from ascar.systems import Sample, Starter
 from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
 from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
 from ascar.systems.ceph.space import ceph_space
 from ascar.systems.ceph.statements import forms_of, settings_of
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
-from ascar.units import format_size, parse_size
+from ascar.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -249,13 +249,7 @@ def _shape_of(given: CephOptions, memory_bytes: int) -> ClusterShape:
         raise StudyError(f"target.osds = {given.osds}: must be from {least} to {most}")
     if not 1 <= given.replicas <= given.osds:
         raise StudyError(f"target.replicas = {given.replicas}: must be from 1 to target.osds ({given.osds})")
-    try:
-        osd_bytes = parse_size(given.osd_size)
-    except InputError as error:
-        raise StudyError(f"target.osd_size: {error.message}") from None
-    if osd_bytes < _OSD_BYTES_MIN:
-        least_size = format_size(_OSD_BYTES_MIN)
-        raise StudyError(f"target.osd_size = {given.osd_size!r}: must be at least {least_size}")
+    osd_bytes = size("target.osd_size", given.osd_size, _OSD_BYTES_MIN)
     each_bytes = memory_bytes // given.osds
     if given.memory is not None and each_bytes < OSD_MEMORY_BYTES_MIN:
         each = format_size(OSD_MEMORY_BYTES_MIN)

@@ -30,7 +30,7 @@ from ascar.quoting import comment, shell_line
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import identifier
-from ascar.study import convert
+from ascar.study import absolute, convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.keeper import Keeper, removal_of
@@ -330,7 +330,6 @@ def _check(options: LustreOptions) -> None:
             f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "
             "of at most 8 letters and digits"
         )
-    if "\0" in options.path or not Path(options.path).is_absolute():
-        raise StudyError(f"target.path = {options.path!r:.80}: must be the absolute path of a directory")
+    absolute("target.path", options.path)
     if options.osts is not None and not 1 <= options.osts <= OSTS_MAX:
         raise StudyError(f"target.osts = {options.osts}: must be from 1 to {OSTS_MAX}")

@@ -28,7 +28,7 @@ from ascar.catalogues.nfs import nfs
 from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
 from ascar.results.trial import Change
-from ascar.study import convert
+from ascar.study import absolute, convert
 from ascar.systems import Sample, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
@@ -97,8 +97,8 @@ class ExistingNfs(Target):
         if self.options.remounts is not None and self.options.path is None:
             raise StudyError("target.remounts = 'allowed': is for a mount; name target.path")
         for key, path in (("path", self.options.path), ("export", self.options.export)):
-            if path is not None and ("\0" in path or not Path(path).is_absolute()):
-                raise StudyError(f"target.{key} = {path!r:.80}: must be the absolute path of a directory")
+            if path is not None:
+                absolute(f"target.{key}", path)
         self._settings = {one.parameter_name: one for one in _chosen(self.options)}
         self.space = nfs_space(self._settings.values(), {})
         self.owner = "nfs"

@@ -26,7 +26,7 @@ from ascar.errors import AscarError, InputError, StageFailed, StudyError
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Configuration
-from ascar.study import convert
+from ascar.study import absolute, convert, size
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import device_totals
@@ -41,7 +41,6 @@ from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
 from ascar.testbed import user_mode
 from ascar.testbed.kernel_parts import LinkShape, NodeDisk
-from ascar.units import format_size, parse_size
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -124,18 +123,17 @@ class Nfs(Target):
             open_scenario(self.options.disk)
         except InputError as error:
             raise StudyError(f"target.disk = {self.options.disk!r:.80}: {error.message}") from error
-        size_bytes = _bytes("disk_size", self.options.disk_size, _DISK_BYTES)
+        size_bytes = size("target.disk_size", self.options.disk_size, *_DISK_BYTES)
         self._disk = NodeDisk(
             "data", self.options.disk, size_bytes // 4096 * 4096, file_system=self.options.file_system
         )
         server, client = (
-            _bytes(key, getattr(self.options, key), _MEMORY_BYTES)
+            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES)
             for key in ("server_memory", "client_memory")
         )
         self._memory_mib = server >> 20, client >> 20
-        given = self.options.directory
-        if given is not None and ("\0" in given or not Path(given).is_absolute() or not Path(given).is_dir()):
-            raise StudyError(f"target.directory = {given!r:.80}: must be the absolute path of a directory")
+        if self.options.directory is not None:
+            absolute("target.directory", self.options.directory, is_there=True)
         self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
         self.space = nfs_space(self._settings.values(), {}, largest=int(nfs()[_LARGEST].default))
         self._nodes: NfsNodes | None = None
@@ -363,14 +361,3 @@ class Nfs(Target):
 
 def _defaults() -> dict[str, Value]:
     return {name: one.default for name, one in nfs().items()}
-
-
-def _bytes(key: str, given: str, allowed: tuple[int, int]) -> int:
-    try:
-        size_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.{key}: {error.message}") from None
-    low, high = allowed
-    if not low <= size_bytes <= high:
-        raise StudyError(f"target.{key} = {given!r}: must be from {format_size(low)} to {format_size(high)}")
-    return size_bytes

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program.account import Account
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
+from ascar.study import size
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
-from ascar.units import format_size, parse_size
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
@@ -97,7 +97,10 @@ class OwnServerTarget(Target, Generic[S]):
     def __init__(self, keys: ServerKeys) -> None:
         self._keys = keys
         self._account = Account.of(keys.user, self.name, self.account)
-        self._limit_bytes = None if keys.memory_limit is None else _limit_of(keys.memory_limit)
+        limit = keys.memory_limit
+        self._limit_bytes = (
+            None if limit is None else size("target.memory_limit", limit, MEMORY_LIMIT_BYTES_MIN)
+        )
         self._memory_bytes = memory_of(keys.memory, self._limit_bytes)
         self._directory = self._checked_directory(keys.directory)
         self._keeper: Keeper | None = None
@@ -291,21 +294,7 @@ def memory_of(given: str | None, limit_bytes: int | None = None) -> int:
     """
     if given is None:
         return limit_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-    try:
-        memory_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.memory: {error.message}") from None
+    memory_bytes = size("target.memory", given)
     if limit_bytes is not None and memory_bytes > limit_bytes:
         raise StudyError(f"target.memory = {given!r}: must be at most target.memory_limit")
     return memory_bytes
-
-
-def _limit_of(given: str) -> int:
-    try:
-        limit_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.memory_limit: {error.message}") from None
-    if limit_bytes < MEMORY_LIMIT_BYTES_MIN:
-        least = format_size(MEMORY_LIMIT_BYTES_MIN)
-        raise StudyError(f"target.memory_limit = {given!r}: must be at least {least}")
-    return limit_bytes
