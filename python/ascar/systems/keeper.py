@@ -12,6 +12,7 @@ is gone is KeeperLost.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import subprocess
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.nodes import Node
+
+_log = logging.getLogger(__name__)
 
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
@@ -144,6 +147,8 @@ class Keeper:
     def close(self) -> RestoreReport | None:
         """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone.
 
+        What was not put back is told as a warning.
+
         Raises:
             Refused: with `hold`: something else waits for its confirmation; everything was put back.
             WorkError: with `hold`: the keeper failed or was gone before, and puts everything back.
@@ -152,8 +157,8 @@ class Keeper:
             return None
         try:
             if self._hold and self._confirm_s is not None:
-                return self._ask(RestoreReport, "await_confirmation", {"seconds": self._confirm_s})
-            return self._ask(RestoreReport, "shutdown")
+                return warned(self._ask(RestoreReport, "await_confirmation", {"seconds": self._confirm_s}))
+            return warned(self._ask(RestoreReport, "shutdown"))
         except AscarError:
             if self._hold:
                 raise
@@ -410,6 +415,15 @@ class Keeper:
         process, self._process = self._process, None
         if process is not None:
             process.close()
+
+
+def warned(report: RestoreReport) -> RestoreReport:
+    """The report, once people know what of it is not as before."""
+    for left in report.left_alone:
+        _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
+    for failed in report.failed:
+        _log.warning("could not be put back: %s; run `ascar restore`", failed)
+    return report
 
 
 def _content(content: str | bytes) -> str | dict[str, str]:

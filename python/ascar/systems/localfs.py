@@ -22,7 +22,7 @@ from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
-from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.keeper import Keeper, restore_all, warned
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_cycles import cycle_s
 from ascar.systems.localfs_description import localfs_description
@@ -241,7 +241,7 @@ class LocalFileSystem(Target):
         self.restored = keeper.close()
         if self.restored is None:
             try:
-                self.restored = restore_all()
+                self.restored = warned(restore_all())
             except AscarError as error:
                 _log.warning("the keeper is gone, and nothing was put back: %s", error.message)
             else:
@@ -249,11 +249,6 @@ class LocalFileSystem(Target):
                     "the keeper was gone before it put everything back; another one undid %d changes instead",
                     len(self.restored.restored),
                 )
-        if self.restored is not None:
-            for left in self.restored.left_alone:
-                _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
-            for failed in self.restored.failed:
-                _log.warning("could not be put back: %s; run `ascar restore`", failed)
 
     # One trial.
 
