@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.nodes import Node
+    from ascar.space import Value
 
 _log = logging.getLogger(__name__)
 
@@ -196,9 +197,10 @@ class Keeper:
         """A knob's value in force, and what it may be set to."""
         return self._ask(replies.KnobReply, "knob_read", {"knob": knob})
 
-    def knob_write(self, knob: str, value: int | str) -> replies.KnobWritten:
+    def knob_write(self, knob: str, value: Value) -> replies.KnobWritten:
         """Sets a knob; takes its lock. Write a scheduler before the knobs it resets."""
-        return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": value})
+        wanted = value if isinstance(value, str) else int(value)
+        return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": wanted})
 
     # Files of the user, and what undoes what was done by other means. Only where `user` is True.
 

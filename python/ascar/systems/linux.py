@@ -194,8 +194,7 @@ class Linux(Target):
         wanted = {native: configuration[name] for native, name in names.items()}
         present = {native: before[name] for native, name in names.items() if name in before}
         for native in to_write(wanted, present):
-            value = wanted[native]
-            keeper.knob_write(native, value if isinstance(value, str) else int(value))
+            keeper.knob_write(native, wanted[native])
         difference = self.space.change(before, configuration)
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}

@@ -191,7 +191,7 @@ class ExistingNfs(Target):
             one = nfs()[name]
             if one.where in ("server", "disk") or _is_window(one):
                 knob = one.knob_of(self._ends.disk if one.where == "disk" else number)
-                keeper.knob_write(knob, value if isinstance(value, str) else int(value))
+                keeper.knob_write(knob, value)
         if any(one.context == "connection" for one in late):
             self._mount_anew(wanted)
             steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
