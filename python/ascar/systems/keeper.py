@@ -27,7 +27,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ascar import typed
-from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
+from ascar.errors import (
+    AscarError,
+    EnvironmentLacks,
+    InputError,
+    KeeperLost,
+    Refused,
+    StageFailed,
+    StudyError,
+)
 from ascar.program.node_binary import way_to_root
 from ascar.results.machine import RestoreReport
 from ascar.systems import keeper_replies as replies
@@ -441,6 +449,30 @@ def _content(content: str | bytes) -> str | dict[str, str]:
 def removal_of(directory: Path) -> list[str]:
     """The command that removes a directory with all that is in it, but for what is mounted there."""
     return [shutil.which("rm") or "/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
+
+
+def load_directory(keeper: Keeper, key: str, path: str, kind: str, limit_s: float = 10.0) -> Path:
+    """A new, empty directory of ours alone for a load, which the keeper removes at the end.
+
+    Args:
+        keeper: one of the user's.
+        key: the key of the study that names the directory in which it is made.
+        path: that directory.
+        kind: the kind of the target, which its name tells.
+        limit_s: how long it may take to remove it.
+
+    Raises:
+        StudyError: it cannot be made.
+    """
+    place = Path(path, f"ascar-{kind}-{secrets.token_hex(4)}")
+    keeper.undo_command(removal_of(place), limit_s)
+    try:
+        place.mkdir(0o700)
+    except OSError as error:
+        raise StudyError(
+            f"{key} = {path!r:.80}: {error.strerror}; must be a directory that you may write to"
+        ) from error
+    return place
 
 
 @contextmanager

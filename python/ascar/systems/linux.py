@@ -10,11 +10,9 @@ node = "server1"                # optional: the machine, by the name of its [[no
 from __future__ import annotations
 
 import re
-import secrets
 import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -34,7 +32,7 @@ from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
     DEVICE,
@@ -53,6 +51,7 @@ from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
     from types import TracebackType
 
     from ascar.nodes import Node
@@ -158,7 +157,9 @@ class Linux(Target):
         """
         self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         try:
-            self._directory = self._made_directory()
+            of_user = self._files.enter_context(Keeper(self.owner, user=True))
+            above = self.options.path or tempfile.gettempdir()
+            self._directory = load_directory(of_user, "target.path", above, "linux")
             if self._node is None:
                 disk = self._devices.disk
                 self._counters = Counters({} if disk is None else {"device": disk})
@@ -302,19 +303,6 @@ class Linux(Target):
                 f"target.path = {path!r:.80}: must be of this machine; name a node's target.device"
             )
         return Devices.below(absolute("target.path", path, is_there=True))
-
-    def _made_directory(self) -> Path:
-        keeper = self._files.enter_context(Keeper(self.owner, user=True))
-        place = Path(self.options.path or tempfile.gettempdir()) / f"ascar-linux-{secrets.token_hex(4)}"
-        keeper.undo_command(removal_of(place))
-        try:
-            place.mkdir(0o700)
-        except OSError as error:
-            raise StudyError(
-                f"target.path = {str(place.parent)!r:.80}: {error.strerror}; "
-                "must be a directory that you may write to"
-            ) from error
-        return place
 
     def _settings(self, configuration: Configuration, chosen: Collection[str]) -> list[AppliedSetting]:
         """The settings of the chosen parameters, and those that have to be written again after them."""
