@@ -21,6 +21,7 @@ from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
+from ascar.systems.steps import SecondsByStep
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
@@ -177,21 +178,17 @@ class OwnServerTarget(Target, Generic[S]):
         Raises:
             StageFailed: the server refuses it.
         """
-        server, steps = self._entered(), dict[str, float]()
+        server, steps = self._entered(), SecondsByStep()
         before, self._current = self._current, None
-        start_s = time.monotonic()
-        server.stop()
-        steps["stop"], start_s = time.monotonic() - start_s, time.monotonic()
+        with steps.step("stop"):
+            server.stop()
         filled = server.saved.exists()
-        if filled:
-            server.load()
-        else:
-            server.create()
-        steps["data"], start_s = time.monotonic() - start_s, time.monotonic()
-        server.begin(self._lines(configuration), START_S)
-        steps["start"] = time.monotonic() - start_s
+        with steps.step("data"):
+            server.load() if filled else server.create()
+        with steps.step("start"):
+            server.begin(self._lines(configuration), START_S)
         self._current = configuration
-        return Change.of(self.space.change(before or {}, configuration), steps, filled=filled)
+        return Change.of(self.space.change(before or {}, configuration), steps.seconds, filled=filled)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill, keep the data, and start on a copy of it as all later trials do.
