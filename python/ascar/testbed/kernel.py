@@ -255,18 +255,18 @@ class KernelNode:
 
         Raises:
             EnvironmentLacks: the node is not up.
-            StageFailed: it takes longer.
+            StageFailed: it fails, or takes longer.
         """
-        self.run(["sync"], limit_s)
+        output_of(self, "settle", "sync", ["sync"], limit_s)
 
     def end_disks(self, limit_s: float) -> None:
         """End its disks in good order: they write their caches.
 
         Raises:
             EnvironmentLacks: the node is not up.
-            StageFailed: it takes longer.
+            StageFailed: one had ended before, whose cache is lost, or it takes longer.
         """
-        self.run(kernel_disks.end_words(), limit_s)
+        output_of(self, "settle", "end disks", kernel_disks.end_words(), limit_s)
 
     def memory_bytes(self) -> int:
         """What it takes of this machine's memory; what processes share is counted once.
