@@ -22,7 +22,6 @@ from ascar.catalogues.coupling import to_write, with_reset
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
-from ascar.nodes.process import output_of
 from ascar.quoting import sysctl_line
 from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
@@ -31,7 +30,7 @@ from ascar.study import absolute, convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.counters import Counters, counter_names
-from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
 from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
@@ -223,11 +222,7 @@ class Linux(Target):
         Raises:
             StageFailed: that takes longer.
         """
-        node = LocalNode() if self._node is None else self._node
-        try:
-            output_of(node, "drain", "sync", ["sync"], limit_s)
-        except EnvironmentLacks as error:
-            raise StageFailed("drain", error.message) from error
+        write_back(LocalNode() if self._node is None else self._node, limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
 from ascar.errors import StageFailed
+from ascar.systems.kernel_files import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -63,20 +64,6 @@ class NfsEnds:
                 options = self.export_options()
                 found |= {one.name: one.value_in(options) for one in wanted if one.where == "export"}
         return found
-
-    def read(self, settings: Mapping[str, NfsSetting], names: Collection[str]) -> dict[str, Value]:
-        """The values in force by the parameter's name.
-
-        Args:
-            settings: those of the study, by the parameter's name.
-            names: the parameters to read.
-
-        Raises:
-            StageFailed: a machine does not answer, or nothing is mounted.
-        """
-        wanted = {name: one for name, one in settings.items() if name in names}
-        told = self.values(wanted.values())
-        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
 
     def mounted(self) -> NfsMounted:
         """The mount.
@@ -182,9 +169,5 @@ def kept_of(given: Iterable[str], names: Collection[str], where: str) -> list[st
 
 
 def _told(machine: NfsMachine, files: Mapping[str, str]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for name, text in zip(files, machine.read(list(files.values())), strict=True):
-        word = next((one[1:-1] for one in text.split() if one.startswith("[")), text.strip())
-        if word:
-            found[name] = nfs()[name].value(word)
-    return found
+    texts = zip(files, machine.read(list(files.values())), strict=True)
+    return {name: nfs()[name].value(value) for name, text in texts if (value := value_of(text))}
