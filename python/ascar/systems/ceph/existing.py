@@ -181,10 +181,7 @@ def live_ceph_space(parameters: str, told: Mapping[str, str] | None, *, restarts
     wanted = [
         one
         for one in ceph().values()
-        if (restarts or one.context == "dynamic")
-        and one.who == "osd"
-        and not one.set_by
-        and (one.expert or parameters == "wide")
+        if (restarts or one.context == "dynamic") and one.who == "osd" and one.is_searched(parameters)
     ]
     if told is None:
         made = [one.parameter() for one in wanted]
