@@ -54,6 +54,8 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         Args:
             device: the kernel's name of the disk, or the number of the mount.
         """
+        if not self.knob:
+            return f"/proc/fs/{self.name.replace('.', '/')}"
         return str(linux()[self.knob].file(device))
 
     def knob_of(self, device: str | None) -> str:

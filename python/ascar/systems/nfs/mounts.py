@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOUNTSTATS = "/proc/self/mountstats"
-COUNTERS = (
-    "nfs_operations",
-    "nfs_transmissions",
-    "nfs_timeouts",
-    "nfs_queue_s",
-    "nfs_round_trip_s",
-    "nfs_execute_s",
-    "nfs_read_bytes",
-    "nfs_write_bytes",
-)
+# Where they stand among an operation's numbers, and what makes one: times are in milliseconds.
+_OF_OPERATIONS = {
+    "nfs_operations": (0, 1),
+    "nfs_transmissions": (1, 1),
+    "nfs_timeouts": (2, 1),
+    "nfs_queue_s": (5, 1000),
+    "nfs_round_trip_s": (6, 1000),
+    "nfs_execute_s": (7, 1000),
+}
+COUNTERS = (*_OF_OPERATIONS, "nfs_read_bytes", "nfs_write_bytes")
 """What `counters_of` tells of a mount, all operations together."""
 _KINDS = ("nfs", "nfs4")
 _MOUNT_AGAIN = ("autofs", *_KINDS)
@@ -176,13 +176,7 @@ def counters_of(mountstats: str, place: str) -> dict[str, float]:
 
 
 def _add(totals: dict[str, float], words: list[str]) -> None:
-    """The numbers of an operation: count, transmissions, time-outs, bytes, times in milliseconds."""
-    if len(words) < 8 or not all(map(_NUMBER.fullmatch, words)):
-        return
-    count, transmissions, timeouts, _, _, queue_ms, round_trip_ms, execute_ms = map(float, words)
-    totals["nfs_operations"] += count
-    totals["nfs_transmissions"] += transmissions
-    totals["nfs_timeouts"] += timeouts
-    totals["nfs_queue_s"] += queue_ms / 1e3
-    totals["nfs_round_trip_s"] += round_trip_ms / 1e3
-    totals["nfs_execute_s"] += execute_ms / 1e3
+    """Count the numbers of an operation, if they are whole."""
+    if len(words) == 8 and all(map(_NUMBER.fullmatch, words)):
+        for name, (place, unit) in _OF_OPERATIONS.items():
+            totals[name] += float(words[place]) / unit

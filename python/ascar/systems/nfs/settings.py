@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ascar.systems.nfs.machine import NfsMachine
     from ascar.systems.nfs.mounts import NfsMounted
 
-BLOCK_SIZE_FILE = "/proc/fs/nfsd/max_block_size"
 _BOOTED = "/proc/cmdline"
 _BFQ = ("disk.slice_idle", "disk.timeout_sync")
 """What the disk has under one scheduler alone."""
@@ -134,8 +133,6 @@ class NfsEnds:
 
     def _file(self, setting: NfsSetting, number: str | None = None) -> str:
         """The file of a kernel's setting; empty where this server has no disk for it."""
-        if not setting.knob:
-            return BLOCK_SIZE_FILE
         if setting.where == "disk" and self.disk is None:
             return ""
         return setting.file(self.disk if setting.where == "disk" else number)

@@ -75,7 +75,7 @@ def _server(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> lis
         if one.context == "restart":
             lines += [
                 comment("on the server, while no thread of it runs (rpc.nfsd 0):"),
-                echo_line(value, "/proc/fs/nfsd/max_block_size"),
+                echo_line(value, one.file(None)),
             ]
         else:
             lines.append(shell_line(["rpc.nfsd", value]))
