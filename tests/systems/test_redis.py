@@ -47,7 +47,7 @@ SMALL = {"kind": "redis-benchmark", "keys": 1000, "clients": 4}
 def _installed() -> bool:
     try:
         Account.of(None, "Redis", "redis")
-        return RedisPrograms.find().has("7.0")
+        return RedisPrograms.find().number >= (7, 0)
     except EnvironmentLacks:
         return False
 

@@ -102,11 +102,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, CephOptions, "target")
         self._programs = CephPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"Ceph {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("Ceph", VERSION_MIN)
         super().__init__(self.options, ceph().values())
         self._shape = _shape_of(self.options, self._memory_bytes)
         self.degraded_s = _failure_s(self.options)

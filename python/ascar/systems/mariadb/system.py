@@ -90,11 +90,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
                 f"target.max_connections = {given.max_connections}: must be from 10 to {_CONNECTIONS_MAX}"
             )
         self._programs = MariaPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"MariaDB {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("MariaDB", VERSION_MIN)
         known = tuple(settings_here(self._programs, given.max_connections, binary_log=given.binary_log))
         super().__init__(self.options, known)
         self.advice = advised_values(known, self._memory_bytes)

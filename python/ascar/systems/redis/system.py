@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
-_VERSION_MIN = "7.0"
+_VERSION_MIN = (7, 0)
 _WRITE_S = 600.0
 
 
@@ -82,10 +82,7 @@ class Redis(ConfiguredTarget[RedisServer]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")
         self._programs = RedisPrograms.find(self.options.version, self.options.flavour)
-        if not self._programs.has(_VERSION_MIN):
-            raise EnvironmentLacks(
-                f"Redis {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
-            )
+        self._programs.check_from("Redis", _VERSION_MIN)
         super().__init__(self.options, self._programs.settings().values())
         self.space = redis_space(self.options.parameters, self._programs, self._given, self._memory_bytes)
         percent = float(self._before("auto-aof-rewrite-percentage"))

@@ -87,11 +87,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RocksDBOptions, "target")
         self._programs = RocksPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"RocksDB {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("RocksDB", VERSION_MIN)
         here = tuple(options_here(self._programs.defaults()))
         super().__init__(self.options, here)
         self._putting_off = tuple(one for one in here if one.puts_off)
