@@ -10,9 +10,10 @@ from typing import Literal
 import msgspec
 
 from ascar.errors import EnvironmentLacks, Refused, StudyError
+from ascar.program.found import find_program
 from ascar.space import preset
 from ascar.study import duration, size
-from ascar.systems.machine import find_program, missing_program
+from ascar.systems.machine import missing_program
 from ascar.units import format_size
 
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs")

@@ -6,14 +6,13 @@ import hashlib
 import os
 import platform
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from ascar.program.found import find_program
 from ascar.systems.mount_table import mounts_here
 
-_ADMIN_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 _PACKAGES = {
     "mke2fs": ("e2fsprogs", "e2fsprogs"),
     "mkfs.xfs": ("xfsprogs", "xfsprogs"),
@@ -24,11 +23,6 @@ _PACKAGES = {
     "wipefs": ("util-linux", "util-linux"),
 }
 _VERSION_LENGTH_MAX = 100
-
-
-def find_program(name: str) -> str | None:
-    """Where a program is, in PATH or where administrators' programs are."""
-    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_ADMIN_PATH)))
 
 
 def missing_program(name: str) -> str:

@@ -18,13 +18,14 @@ from typing import IO, TYPE_CHECKING, Self
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
 from ascar.nodes.process import facts_by_shell, output_of, put_by_shell, start
+from ascar.program.found import find_program
 from ascar.program.node_binary import find_ascard
 from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
 from ascar.testbed.process import SOCKET_BYTES_MAX
 from ascar.testbed.relay import Relay
 from ascar.testbed.remote import LOAD, LOAD_GROUP, RemoteNode, run_there
-from ascar.testbed.user_mode import UserModeKernel, below_own, find_program, init_text
+from ascar.testbed.user_mode import UserModeKernel, below_own, init_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

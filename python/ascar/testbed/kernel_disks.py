@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
-from ascar.testbed.user_mode import find_program
+from ascar.program.found import find_program
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.catalogues.ceph import VERSION_MIN, ceph
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import StudyError
 from ascar.program.ceph import CephPrograms
 from ascar.results.machine import Need
 from ascar.study import convert, duration, size
@@ -25,6 +25,7 @@ from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
 from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
 from ascar.systems.ceph.space import ceph_space
 from ascar.systems.ceph.statements import forms_of, settings_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.units import format_size
 
@@ -196,10 +197,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The daemons, with what comes along."""
-        try:
-            found: str | None = f"Ceph {CephPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"Ceph {CephPrograms.find().version}")
         what = "the cluster that is tuned, and the load"
         return (Need("ceph", what, found, ("ceph",), "ceph-mon ceph-mgr ceph-osd", "ceph"),)
 

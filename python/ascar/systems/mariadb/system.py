@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.advice import advised_values
 from ascar.catalogues.mariadb import VERSION_MIN, mariadb
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import StudyError
 from ascar.program.mariadb import MariaPrograms
 from ascar.results.machine import Need
 from ascar.study import convert
@@ -27,6 +27,7 @@ from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
 from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
 from ascar.systems.mariadb.statements import forms_of, settings_of, statements_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 
 if TYPE_CHECKING:
@@ -163,10 +164,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The server, and a benchmark."""
-        try:
-            found: str | None = f"MariaDB {MariaPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"MariaDB {MariaPrograms.find().version}")
         packages = ("mariadb-server", "mariadb-server")
         load = ("sysbench", "sysbench")
         return (

@@ -22,6 +22,7 @@ from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample, Starter
 from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
@@ -161,9 +162,6 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The server, and its own benchmark."""
-        try:
-            found: str | None = f"PostgreSQL {Programs.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"PostgreSQL {Programs.find().version}")
         packages = ("postgresql", "postgresql-server postgresql-contrib")
         return (Need("postgres", "the server that is tuned", found, ("postgresql",), *packages),)

@@ -17,12 +17,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.catalogues.rocksdb import VERSION_MIN, rocksdb
-from ascar.errors import EnvironmentLacks
 from ascar.program.rocksdb import RocksPrograms
 from ascar.quoting import comment
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.systems.program.foreground import MARK, ending_of
 from ascar.systems.rocksdb.database import RocksDatabase
@@ -197,10 +197,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """db_bench, which brings the library."""
-        try:
-            found: str | None = f"RocksDB {RocksPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"RocksDB {RocksPrograms.find().version}")
         packages = ("rocksdb-tools", "rocksdb-tools")
         return (Need("db_bench", "the database that is tuned, and the load", found, ("rocksdb",), *packages),)
 
