@@ -134,16 +134,8 @@ class Ceph(ConfiguredTarget[CephCluster]):
         """Nothing changes while a load runs."""
         return options
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, do the writes that were put off, keep the data, and start on a copy of it.
-
-        Raises:
-            StageFailed: the data cannot be copied, or the cluster does not start again.
-        """
-        server = self._entered()
-        if self._current is not None and not server.saved.exists():
-            server.catch_up(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self._entered().catch_up(_SETTLE_S)
 
     def drain(self, limit_s: float) -> None:
         """Do the writes that BlueStore has put off.

@@ -113,15 +113,8 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         """Every setting of the list, whether the installed version has it or not."""
         return mariadb().values()
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, do what it put off, keep the data, and start on a copy as all later trials do.
-
-        Raises:
-            StageFailed: the data cannot be written or copied, or the server does not start again.
-        """
-        if self._current is not None and not self._entered().saved.exists():
-            self.drain(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self.drain(_SETTLE_S)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What the server says is in force; a file system that needs a cache decides of that by itself.

@@ -118,6 +118,13 @@ class OwnServerTarget(Target, Generic[S]):
         """The lines of the server's configuration file."""
         raise NotImplementedError
 
+    def _end_fill(self) -> None:
+        """Do what a fill has put off, before its data is kept.
+
+        Raises:
+            StageFailed: it cannot be done.
+        """
+
     def _told(self) -> Sample:
         """What the server tells of itself.
 
@@ -199,6 +206,7 @@ class OwnServerTarget(Target, Generic[S]):
         server = self._entered()
         if server.saved.exists() or self._current is None:
             return {}
+        self._end_fill()
         start_s = time.monotonic()
         server.stop()
         server.save()

@@ -110,16 +110,8 @@ class Redis(ConfiguredTarget[RedisServer]):
         server.begin_log()
         server.begin(self._lines(configuration), _WRITE_S)
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, keep the data, and start on a copy of it as all later trials do.
-
-        Raises:
-            StageFailed: the data cannot be saved or copied, or the server does not start again.
-        """
-        server = self._entered()
-        if self._current is not None and not server.saved.exists():
-            server.snapshot()
-        return super().settle()
+    def _end_fill(self) -> None:
+        self._entered().snapshot()
 
     def _told(self) -> Sample:
         """INFO's totals and memory, and the work that persistence has put off."""

@@ -117,15 +117,8 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         self._entered().lay_out([f"{name}={whole[name]!r}" for name in sorted(layout & set(whole))])
         return super().apply(configuration)
 
-    def settle(self) -> Mapping[str, float]:
-        """After a fill, do what it put off, and keep the data.
-
-        Raises:
-            StageFailed: the data cannot be written or copied.
-        """
-        if self._current is not None and not self._entered().saved.exists():
-            self.drain(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self.drain(_SETTLE_S)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What RocksDB says is in force in a database that is opened with the OPTIONS file."""
