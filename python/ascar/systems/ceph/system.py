@@ -30,10 +30,9 @@ from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.ceph import CephSetting
     from ascar.space import Configuration
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
@@ -94,6 +93,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     """
 
     name, kind, account, socket = "Ceph", "ceph", "ceph", LONGEST_SOCKET
+    listed = staticmethod(ceph)
     told = COUNTERS
     default_workload: str | None = "rados-bench"
     changes_while_working = frozenset()
@@ -123,11 +123,6 @@ class Ceph(ConfiguredTarget[CephCluster]):
         from ascar.systems.ceph.existing import ExistingCeph
 
         return ExistingCeph
-
-    @classmethod
-    def listed(cls) -> Iterable[CephSetting]:
-        """Every setting of the list."""
-        return ceph().values()
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:

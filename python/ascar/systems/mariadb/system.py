@@ -31,10 +31,9 @@ from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.mariadb import MariaSetting
     from ascar.space import Configuration, Value
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
@@ -79,6 +78,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     """
 
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
+    listed = staticmethod(mariadb)
     told = TOLD
     default_workload: str | None = "sysbench"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -107,11 +107,6 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         from ascar.systems.mariadb.existing import ExistingMariaDB
 
         return ExistingMariaDB
-
-    @classmethod
-    def listed(cls) -> Iterable[MariaSetting]:
-        """Every setting of the list, whether the installed version has it or not."""
-        return mariadb().values()
 
     def _end_fill(self) -> None:
         self.drain(_SETTLE_S)

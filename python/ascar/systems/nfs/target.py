@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
 from ascar.systems import Target
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.nfs.settings import NfsEnds, in_order
 from ascar.systems.nfs.space import nfs_space
 
@@ -25,6 +24,7 @@ class NfsTarget(Target):
         largest: the most that the server takes in a request, where that is not searched; None: not known.
     """
 
+    listed = staticmethod(nfs)
     default_workload: str | None = "fio"
 
     def __init__(self, settings: Iterable[NfsSetting], largest: int | None = None) -> None:
@@ -32,11 +32,6 @@ class NfsTarget(Target):
         self.space = nfs_space(self._settings.values(), {}, largest=largest)
         self._ends = NfsEnds(None, None, "")
         self._current: Mapping[str, Value] = {}
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in nfs().values())
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""

@@ -21,7 +21,6 @@ from ascar.program.postgresql import Programs
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample, Starter
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.needs import found_by
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
@@ -72,6 +71,7 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     """
 
     name, kind, account, socket = "PostgreSQL", "postgresql", "postgres", SOCKET
+    listed = staticmethod(postgresql)
     told = frozenset(statistics.COUNTERS)
     default_workload: str | None = "pgbench"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -153,11 +153,6 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         from ascar.systems.postgresql.existing import ExistingPostgreSQL
 
         return ExistingPostgreSQL
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list, whether the installed version has it or not."""
-        return catalogue_of(one.parameter() for one in postgresql().values())
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:

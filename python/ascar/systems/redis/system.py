@@ -29,10 +29,9 @@ from ascar.systems.redis.space import redis_space
 from ascar.systems.redis.statements import forms_of, named, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.redis import RedisSetting
     from ascar.space import Configuration
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
@@ -75,6 +74,7 @@ class Redis(ConfiguredTarget[RedisServer]):
     """
 
     name, kind, account, socket = "Redis", "redis", "redis", SOCKET
+    listed = staticmethod(redis)
     told = COUNTERS | GAUGES
     default_workload: str | None = "redis-benchmark"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -96,11 +96,6 @@ class Redis(ConfiguredTarget[RedisServer]):
         from ascar.systems.redis.existing import ExistingRedis
 
         return ExistingRedis
-
-    @classmethod
-    def listed(cls) -> Iterable[RedisSetting]:
-        """Every setting of the list, whether the installed version has it or not."""
-        return redis().values()
 
     def _start_again(self, configuration: Configuration) -> None:
         """Start the server again on the data that it has, which it writes first."""

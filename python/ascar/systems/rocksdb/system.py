@@ -31,10 +31,9 @@ from ascar.systems.rocksdb.options_file import options_lines
 from ascar.systems.rocksdb.space import options_here, rocksdb_space
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.rocksdb import RocksOption
     from ascar.results.trial import Change
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
@@ -79,6 +78,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     """
 
     name, kind, account, socket = "RocksDB", "rocksdb", "nobody", None
+    listed = staticmethod(rocksdb)
     told = frozenset(f"rocksdb_{name}" for name in _TOTALS)
     default_workload: str | None = "db_bench"
     changes_while_working = frozenset()
@@ -93,11 +93,6 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         self._putting_off = tuple(one for one in here if one.puts_off)
         self.space = rocksdb_space(self.options.parameters, here, self._given, self._memory_bytes)
         self._ending: list[str] | None = None
-
-    @classmethod
-    def listed(cls) -> Iterable[RocksOption]:
-        """Every option of the list, whether the installed version has it or not."""
-        return rocksdb().values()
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
