@@ -13,7 +13,7 @@ from ascar.study.file import (
     tuned_tables,
 )
 from ascar.study.guard import GuardSection
-from ascar.study.keys import absolute, check_value, convert, duration, size, within, words_in
+from ascar.study.keys import absolute, check_limits, check_value, convert, duration, size, within, words_in
 from ascar.study.nodes import node_tables, on_node
 from ascar.study.sections import (
     MeasurementSection,
@@ -38,6 +38,7 @@ __all__ = [
     "VerifySection",
     "absolute",
     "called",
+    "check_limits",
     "check_value",
     "convert",
     "duration",

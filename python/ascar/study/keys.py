@@ -65,6 +65,23 @@ def _wrong(key: str, text: str, error: InputError) -> str:
     return f"{key} = {text!r:.80}: {error.message.removeprefix(repr(text)).lstrip(': ')}"
 
 
+def check_limits(table: str, options: object, limits: Mapping[str, tuple[int, int]]) -> None:
+    """See that keys of a table are within their limits.
+
+    Args:
+        table: the table.
+        options: its values, as attributes.
+        limits: the least and the greatest value by key.
+
+    Raises:
+        StudyError: one is not.
+    """
+    for key, (least, most) in limits.items():
+        value = getattr(options, key)
+        if not least <= value <= most:
+            raise StudyError(f"{table}.{key} = {value!r}: must be from {least} to {most}")
+
+
 def absolute(key: str, text: str, *, is_there: bool = False) -> Path:
     """The directory at `key`, whose path has to be absolute.
 
