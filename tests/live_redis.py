@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def redis_installed() -> bool:
     """Whether a server that ascar tunes is there."""
     try:
-        return RedisPrograms.find().has("7.0")
+        return RedisPrograms.find().number >= (7, 0)
     except EnvironmentLacks:
         return False
 

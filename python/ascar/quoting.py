@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _REDIS_PLAIN = re.compile(r"[A-Za-z0-9_.:/-]+")
@@ -48,6 +48,15 @@ def shell_line(words: Iterable[object]) -> str:
     return " ".join(shell_word(word) for word in words)
 
 
+def echo_line(value: object, path: str) -> str:
+    """A command of sh(1) that writes a value to a file of the kernel.
+
+    Raises:
+        InputError: as `shell_word`.
+    """
+    return f"{shell_line(['echo', value])} > {shell_word(path)}"
+
+
 def comment(text: str) -> str:
     """A line that begins with "#" in every format.
 
@@ -80,6 +89,31 @@ def mount_option(value: object) -> str:
     return _without(text, "a mount option", lambda sign: sign in ', "\\')
 
 
+def mount_options(options: Iterable[object]) -> str:
+    """Options of mount(8), as one word.
+
+    Raises:
+        InputError: as `mount_option`.
+    """
+    return ",".join(map(mount_option, options))
+
+
+def fstab_line(source: str, place: str, kind: str, options: str, check_pass: int = 0) -> str:
+    """A line of fstab(5), which dump(8) passes over.
+
+    Args:
+        source: what is mounted.
+        place: where it is mounted.
+        kind: the type of the file system.
+        options: its options, as one word; empty: the defaults.
+        check_pass: when fsck looks at it at boot; 0: never.
+
+    Raises:
+        InputError: as `fstab_field`.
+    """
+    return " ".join(map(fstab_field, (source, place, kind, options or "defaults", 0, check_pass)))
+
+
 def sysctl_line(key: str, value: object) -> str:
     """A line of sysctl.d(5).
 
@@ -100,6 +134,17 @@ def udev_assignment(attribute: str, value: object) -> str:
     text = _without(text, "a udev rule", lambda sign: sign in '"\\')
     text = text.replace("$", "$$").replace("%", "%%")
     return f'ATTR{{{_key(attribute, "a udev rule")}}}="{text}"'
+
+
+def udev_rule(device: str, attributes: Mapping[str, object]) -> list[str]:
+    """The rule of udev(7) that sets attributes of a block device, in their order; none where there are none.
+
+    Raises:
+        InputError: as `udev_assignment`.
+    """
+    told = [udev_assignment(name, value) for name, value in attributes.items()]
+    whole = ['ACTION=="add|change"', 'SUBSYSTEM=="block"', f'KERNEL=="{device}"', *told]
+    return [", ".join(whole)] if told else []
 
 
 def tuned_line(key: str, value: object) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ascar.systems.machine import find_program
+from ascar.program.found import find_program
 
 pytestmark = [pytest.mark.root, pytest.mark.machine]
 

@@ -12,8 +12,9 @@ import pytest
 
 from ascar.errors import HistoryError, InputError, Refused
 from ascar.history import BegunRun, History, RunKind, RunState
+from ascar.results.rule_search import RuleVerification, SharpSearchResult
+from ascar.results.rule_sets import RuleSetResult, SharpLearnResult
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import RuleSetResult, RuleVerification, SharpLearnResult, SharpSearchResult
 from ascar.space import Space
 
 OUTCOME = SessionOutcome(

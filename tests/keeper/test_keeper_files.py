@@ -85,6 +85,20 @@ def test_a_file_is_replaced_and_put_back(keeper_of: Callable[..., Keeper], file:
     assert [path.name for path in file.parent.glob(".*")] == []
 
 
+def test_what_is_not_put_back_is_told(
+    keeper_of: Callable[..., Keeper], file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with keeper_of() as keeper:
+        keeper.undo_command(["/bin/sh", "-c", "echo cannot >&2; exit 3"])
+        keeper.file_replace(file, "second\n")
+        file.write_text("somebody's\n")
+    assert file.read_text() == "somebody's\n"
+    assert "service.conf is" in caplog.text
+    assert "left alone" in caplog.text
+    assert "could not be put back: " in caplog.text
+    assert "run `ascar restore`" in caplog.text
+
+
 def test_a_file_that_was_not_there_goes_again(keeper_of: Callable[..., Keeper], tmp_path: Path) -> None:
     with keeper_of() as keeper:
         keeper.file_replace(tmp_path / "new.conf", "x")

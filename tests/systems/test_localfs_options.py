@@ -30,7 +30,7 @@ def values(space, name):
     [
         ({"imag": "x"}, "target.imag: unknown key; allowed here: image, size"),
         ({"size": 5}, "target.size = 5: must be text"),
-        ({"size": "big"}, "target.size = 'big'"),
+        ({"size": "big"}, "target.size = 'big': is not a size"),
         ({"size": "100 MiB"}, "target.size = '100 MiB': must be at least 320 MiB"),
         ({"size": "400000001"}, "in multiples of 4096 bytes"),
         ({"memory": "1 MiB"}, "target.memory = '1 MiB': must be at least 32 MiB, or 'none'"),

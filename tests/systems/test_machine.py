@@ -7,12 +7,12 @@ import os
 import platform
 from pathlib import Path
 
+from ascar.program.found import find_program
 from ascar.systems.machine import (
     backing_of,
     block_device,
     describe_machine,
     file_system_of,
-    find_program,
     missing_program,
     program_version,
 )

@@ -226,7 +226,7 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
         ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
         ({"directory": ""}, "target.directory = '': must be a path"),
         ({"parameters": "all"}, "target.parameters"),
-        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"data": "old"}, "target.data"),
         ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),
         ({"user": "no-such-user-here"}, "target.user = 'no-such-user-here': there is no such account"),

@@ -81,7 +81,7 @@ def test_it_is_refused_unless_the_command_line_names_it(server: LiveMariaDB) -> 
         ({"host": "a\nb"}, "target.host = 'a\\nb': must be a text of characters that are printed"),
         ({"host": "mysql://u:p@host"}, "target.host: must be a host or the path of a socket"),
         ({"password_file": "/nowhere"}, "target.password_file = '/nowhere': No such file"),
-        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"server": "own"}, "target.server"),
         ({"password": "x"}, "password"),
     ],

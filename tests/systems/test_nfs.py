@@ -115,7 +115,7 @@ def test_a_condition_counts_where_the_study_searches_what_it_speaks_of() -> None
 def test_a_recorded_mount_is_read() -> None:
     (mount,) = mounted(MOUNTINFO)
     assert (mount.source, mount.place, mount.kind) == ("server:/data", "/mnt/data", "nfs4")
-    assert mount.number.startswith("0:")
+    assert mount.device.startswith("0:")
     read = {
         name: nfs()[name].value_in(mount.options) for name in ("vers", "nconnect", "hard", "cto", "actimeo")
     }

@@ -101,7 +101,7 @@ def test_after_kill_9_neither_group_nor_server_is_left(options: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"memory_limit": "much"}, "target.memory_limit: 'much' is not a size"),
+        ({"memory_limit": "much"}, "target.memory_limit = 'much': is not a size"),
         ({"memory_limit": "31 MiB"}, "target.memory_limit = '31 MiB': must be at least 32 MiB"),
         (
             {"memory_limit": "1 GiB", "memory": "2 GiB"},

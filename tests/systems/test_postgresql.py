@@ -173,7 +173,7 @@ def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
     [
         ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
         ({"parameters": "all"}, "target.parameters"),
-        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),
         ({"user": "no-such-user-here"}, "target.user = 'no-such-user-here': there is no such account"),
         ({"user": "root"}, "PostgreSQL must not run as root"),

@@ -86,7 +86,7 @@ def test_it_is_refused_unless_the_command_line_names_it(server: LiveServer) -> N
         ({"host": "a\nb"}, "target.host = 'a\\nb': must be a text of characters that are printed"),
         ({"database": "dbname=x password=y"}, "target.database: must not hold a password"),
         ({"service": "shop"}, "target.service: names host and port already"),
-        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"restarts": "sometimes"}, "target.restarts"),
         ({"server": "own"}, "target.server"),
         ({"password": "x"}, "password"),

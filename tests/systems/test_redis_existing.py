@@ -81,7 +81,7 @@ def test_it_is_refused_unless_the_command_line_names_it(server: LiveRedis) -> No
         ({"host": "redis://u:p@host"}, "target.host: must be a host or the path of a socket"),
         ({"user": "tuner"}, "target.user = 'tuner': must be one word, and needs target.password_file"),
         ({"password_file": "/nowhere"}, "target.password_file = '/nowhere': No such file"),
-        ({"memory": "much"}, "target.memory: 'much' is not a size"),
+        ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"server": "own"}, "target.server"),
         ({"password": "x"}, "password"),
     ],

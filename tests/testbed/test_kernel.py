@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
-from ascar.nodes import Node
+from ascar.nodes import Finished, Node
 from ascar.program.node_binary import find_ascard
 from ascar.study import convert
 from ascar.systems.keeper import Keeper
@@ -81,6 +81,19 @@ def test_a_folder_that_no_kernel_can_be_told_of_is_refused(
     with pytest.raises(EnvironmentLacks, match="set ASCAR_RUNTIME_DIR or TMPDIR to another"):
         KernelNode(KernelParts("one"), tmp_path / "kept")
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("do", [KernelNode.write_out, KernelNode.end_disks])
+def test_what_is_not_written_is_told(
+    do: Callable[[KernelNode, float], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KernelNode, "run", lambda *_: Finished(1, b"", "cannot\n"))
+    with (
+        TemporaryDirectory() as place,
+        KernelNode(KernelParts("one"), tmp_path, Path(place)) as node,
+        pytest.raises(StageFailed, match="node one: .*: cannot"),
+    ):
+        do(node, 1.0)
 
 
 def need(parts: KernelParts) -> None:
@@ -287,6 +300,21 @@ def is_there(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_disk_that_has_died_is_told_and_the_others_end(tmp_path: Path) -> None:
+    scenario = tmp_path / "disk.toml"
+    scenario.write_text(DISK)
+    disks = tuple(NodeDisk(name, str(scenario), 16 << 20, file_system=None) for name in ("a", "b"))
+    need(KernelParts("one", disks=disks))
+    with KernelNode(KernelParts("one", disks=disks), tmp_path / "kept") as node:
+        node.boot(LIMIT_S)
+        sh(node, "kill -KILL $(cat /run/disks/a.pid); while [ -e /proc/$(cat /run/disks/a.pid) ]; do :; done")
+        other = sh(node, "cat /run/disks/b.pid")
+        with pytest.raises(StageFailed, match="end disks: ended before, and lost .*: a$"):
+            node.end_disks(60)
+        assert node.run(["test", "-e", f"/proc/{other}"], 60).status == 1
+        node.end_disks(60)
 
 
 def test_it_ends_with_the_process_that_booted_it(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_examples_are_read(path: Path) -> None:
         ),
         ('node = "server1"', 'node = "server2"', "disk[0].node = 'server2': must be the name of a [[node]]"),
         ('size = "1GiB"', 'size = "1 cup"', "disk[0].size = '1 cup': unknown unit"),
-        ('size = "1GiB"', 'size = "0"', "disk[0].size = '0': must be a size above 0"),
+        ('size = "1GiB"', 'size = "0"', "disk[0].size = '0': must be at least 1 B"),
         ('["a", "b"]', '["a", "a"]', "disk[0].exports: 'a' is there twice"),
         ('["a", "b"]', '["a,b"]', "disk[0].exports = 'a,b': must be 1 to 64 letters"),
         ('size = "1GiB"', "raid = 6", "raid = 6: must be one of 0, 1, 5"),

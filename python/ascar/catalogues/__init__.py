@@ -9,13 +9,14 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from ascar import typed
 from ascar.space import ChangeCost
 
-__all__ = ["DEVICE_MARK", "KernelSetting", "kernel_setting", "linux"]
+__all__ = ["DEVICE_MARK", "KernelSetting", "kernel_setting", "linux", "listed"]
 
 DEVICE_MARK = "<dev>"
 """In names and paths: the kernel's name of a device."""
@@ -92,16 +93,30 @@ class KernelSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         return Path(self.path.replace(DEVICE_MARK, device or ""))
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    knob: tuple[KernelSetting, ...]
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_N = TypeVar("_N", bound=_Named)
+
+
+def listed(system: str, kind: type[_N], table: str = "setting") -> dict[str, _N]:
+    """What the list of a system names, by name and in its order.
+
+    Args:
+        system: the system.
+        kind: what an entry of the list becomes.
+        table: what the list calls an entry.
+    """
+    tables = tomllib.loads(Path(__file__).with_name(f"{system}.toml").read_text("utf-8"))[table]
+    return {one.name: one for one in (typed.convert(entry, kind) for entry in tables)}
 
 
 @cache
 def linux() -> dict[str, KernelSetting]:
     """The kernel's settings by name."""
-    text = Path(__file__).with_name("linux.toml").read_text("utf-8")
-    found = typed.convert(tomllib.loads(text), _List)
-    return {one.name: one for one in found.knob}
+    return listed("linux", KernelSetting, "knob")
 
 
 def kernel_setting(name: str) -> KernelSetting | None:

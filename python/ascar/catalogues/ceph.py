@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from msgspec.structs import replace
 
-from ascar import typed
+from ascar.catalogues import listed
 from ascar.catalogues.server_setting import RankedSetting
 
 if TYPE_CHECKING:
@@ -64,12 +61,7 @@ class CephSetting(RankedSetting, frozen=True, kw_only=True):
             return text
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[CephSetting, ...]
-
-
 @cache
 def ceph() -> dict[str, CephSetting]:
     """The settings by Ceph's names, those of the expert's space first."""
-    text = Path(__file__).with_name("ceph.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("ceph", CephSetting)

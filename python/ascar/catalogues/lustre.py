@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ascar import typed
+from ascar.catalogues import listed
 from ascar.expression import parse
 
 if TYPE_CHECKING:
@@ -80,12 +78,7 @@ def _number(formula: str, known: Mapping[str, int]) -> float | None:
     return float(expression.evaluate(known)) if set(expression.names) <= set(known) else None
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[LustreSetting, ...]
-
-
 @cache
 def lustre() -> dict[str, LustreSetting]:
     """The settings by name, in an order of writing in which what changes others comes first."""
-    text = Path(__file__).with_name("lustre.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("lustre", LustreSetting)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 
-import msgspec
-
-from ascar import typed
+from ascar.catalogues import listed
 from ascar.catalogues.server_setting import RankedSetting
 
 VERSION_MIN = (10, 11)
@@ -60,12 +56,7 @@ class MariaSetting(RankedSetting, frozen=True, kw_only=True):
         return int(text) if self.kind == "integer" and text.lstrip("-").isdigit() else number
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[MariaSetting, ...]
-
-
 @cache
 def mariadb() -> dict[str, MariaSetting]:
     """The settings of all versions by name, those of the expert's space first."""
-    text = Path(__file__).with_name("mariadb.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("mariadb", MariaSetting)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
-from ascar import typed
-from ascar.catalogues import DEVICE_MARK, linux
+from ascar.catalogues import DEVICE_MARK, linux, listed
 from ascar.catalogues.server_setting import RankedSetting
 from ascar.space import ChangeCost, ordinal
 
@@ -59,6 +54,8 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         Args:
             device: the kernel's name of the disk, or the number of the mount.
         """
+        if not self.knob:
+            return f"/proc/fs/{self.name.replace('.', '/')}"
         return str(linux()[self.knob].file(device))
 
     def knob_of(self, device: str | None) -> str:
@@ -107,12 +104,7 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         return ordinal(name, sorted({*powers, int(traits["default"])}), **traits)
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[NfsSetting, ...]
-
-
 @cache
 def nfs() -> dict[str, NfsSetting]:
     """The settings by name, in the order of writing."""
-    text = Path(__file__).with_name("nfs.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("nfs", NfsSetting)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar import typed
+from ascar.catalogues import listed
 from ascar.catalogues.server_setting import ServerSetting
 from ascar.space import ChangeCost
 
@@ -100,15 +99,10 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
         return int(number) if self.kind == "integer" else number
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[PostgresSetting, ...]
-
-
 @cache
 def postgresql() -> dict[str, PostgresSetting]:
     """The settings of all versions by name, as the oldest has them, those of the expert's space first."""
-    text = Path(__file__).with_name("postgresql.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("postgresql", PostgresSetting)
 
 
 def postgresql_of(version: int) -> dict[str, PostgresSetting]:

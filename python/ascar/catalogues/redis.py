@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from ascar import typed
+from ascar.catalogues import listed
 from ascar.catalogues.server_setting import RankedSetting
 
 _VALKEY_APART = (8, 0)
@@ -85,15 +83,10 @@ def _number(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[RedisSetting, ...]
-
-
 @cache
 def redis() -> dict[str, RedisSetting]:
     """The settings by the server's names, those of the expert's space first."""
-    text = Path(__file__).with_name("redis.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("redis", RedisSetting)
 
 
 def redis_of(flavour: str, version: tuple[int, int]) -> dict[str, RedisSetting]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
-import msgspec
-
-from ascar import typed
+from ascar.catalogues import listed
 from ascar.catalogues.server_setting import RankedSetting
 from ascar.space import ChangeCost
 
@@ -84,12 +80,7 @@ class RocksOption(RankedSetting, frozen=True, kw_only=True):
         return int(number) if self.kind == "integer" and number.is_integer() else number
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    setting: tuple[RocksOption, ...]
-
-
 @cache
 def rocksdb() -> dict[str, RocksOption]:
     """The options by name, those of the expert's space first."""
-    text = Path(__file__).with_name("rocksdb.toml").read_text("utf-8")
-    return {one.name: one for one in typed.convert(tomllib.loads(text), _List).setting}
+    return listed("rocksdb", RocksOption)

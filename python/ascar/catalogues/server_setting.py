@@ -59,6 +59,14 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         """The cost of a change."""
         raise NotImplementedError
 
+    def is_searched(self, parameters: str) -> bool:
+        """Whether a study searches it.
+
+        Args:
+            parameters: "expert" or "wide".
+        """
+        return self.expert or parameters == "wide"
+
     def built(self, name: str, traits: Traits) -> Parameter:
         """A parameter with the values of the setting.
 
@@ -104,6 +112,10 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
     def cost(self) -> ChangeCost:
         """The cost of a change; applications that have to connect anew are as good as started again."""
         return ChangeCost.DYN_APP if self.context == "dynamic" else ChangeCost.APP_RESTART
+
+    def is_searched(self, parameters: str) -> bool:
+        """Whether a study searches it; what something else sets, none does."""
+        return not self.set_by and super().is_searched(parameters)
 
     def text(self, value: object) -> str:
         """A value as the server writes it."""

@@ -11,8 +11,9 @@ from ascar.errors import HistoryError, InputError
 from ascar.history import codec
 from ascar.results.outcome import Outcome, saved_s
 from ascar.results.parsimony import Parsimony  # noqa: TC001  # msgspec reads the annotation
+from ascar.results.rule_search import SharpSearchResult
+from ascar.results.rule_sets import SharpLearnResult
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.results.verdict import Verdict, VerdictKind
 from ascar.space import Configuration

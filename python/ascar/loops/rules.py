@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ascar.history import History
-    from ascar.results.sharp import SharpSearchResult
+    from ascar.results.rule_search import SharpSearchResult
     from ascar.sharp.task import RealTestbed, Task
     from ascar.sharp.testbed_search import RealProgress
     from ascar.sharp.trials.judge import SearchProgress

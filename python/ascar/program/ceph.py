@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
 from ascar.program.said import Said, said_by
+from ascar.program.version import InstalledVersion
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -32,7 +33,7 @@ _HEALTH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class CephPrograms:
+class CephPrograms(InstalledVersion):
     """The programs of one version.
 
     Attributes:
@@ -53,18 +54,8 @@ class CephPrograms:
         found = _found(os.environ.get("PATH", os.defpath))
         if isinstance(found, str):
             raise EnvironmentLacks(f"{found} is not installed; install the package {_NEEDED[found]}")
-        if version not in (None, found.number[0]):
-            raise EnvironmentLacks(
-                f"target.version = {version}: must be one of the versions that are installed: "
-                f"{found.number[0]} ({found.version})"
-            )
+        found.check_major(version)
         return found
-
-    @property
-    def number(self) -> tuple[int, int]:
-        """Major and minor version."""
-        major, minor = self.version.split(".")[:2]
-        return int(major), int(minor)
 
     def path(self, name: str) -> str:
         """The path of a program."""

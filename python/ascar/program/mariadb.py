@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
 from ascar.program.said import said_by
+from ascar.program.version import InstalledVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ _TABLE = "Variables (--variable-name=value)"
 
 
 @dataclass(frozen=True, slots=True)
-class MariaPrograms:
+class MariaPrograms(InstalledVersion):
     """The programs of one version.
 
     Attributes:
@@ -45,23 +46,13 @@ class MariaPrograms:
         found = _found(os.pathsep.join((os.environ.get("PATH", os.defpath), *_FOLDERS)))
         if found is None:
             raise EnvironmentLacks("MariaDB is not installed; install the package mariadb-server")
-        if version not in (None, found.number[0]):
-            raise EnvironmentLacks(
-                f"target.version = {version}: must be one of the versions that are installed: "
-                f"{found.number[0]} ({found.version})"
-            )
+        found.check_major(version)
         return found
 
     @property
     def folder(self) -> Path:
         """The directory of the programs."""
         return self.server.parent
-
-    @property
-    def number(self) -> tuple[int, int]:
-        """Major and minor version."""
-        major, minor = self.version.split(".")[:2]
-        return int(major), int(minor)
 
     def path(self, name: str) -> str:
         """Another program, such as "mariadb".

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ascar.catalogues.redis import redis_of
 from ascar.errors import EnvironmentLacks
 from ascar.program.said import said_by
+from ascar.program.version import InstalledVersion
 
 if TYPE_CHECKING:
     from ascar.catalogues.redis import RedisSetting
@@ -23,7 +24,7 @@ _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class RedisPrograms:
+class RedisPrograms(InstalledVersion):
     """The programs of one version.
 
     Attributes:
@@ -64,20 +65,9 @@ class RedisPrograms:
         """The directory of the programs."""
         return self.server.parent
 
-    @property
-    def number(self) -> tuple[int, int]:
-        """Major and minor version."""
-        major, minor = self.version.split(".")[:2]
-        return int(major), int(minor)
-
     def settings(self) -> dict[str, RedisSetting]:
         """The settings that this version of the server has, by its own names."""
         return redis_of(self.flavour, self.number)
-
-    def has(self, since: str) -> bool:
-        """Whether it is of a version, such as "7.0", or newer."""
-        major, minor = since.split(".")
-        return self.number >= (int(major), int(minor))
 
     def path(self, tool: str) -> str:
         """Another program: "cli" or "benchmark".

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ascar.catalogues.rocksdb import SECTIONS
 from ascar.errors import EnvironmentLacks
 from ascar.program.said import said_by
+from ascar.program.version import InstalledVersion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ class OptionsInForce:
 
 
 @dataclass(frozen=True, slots=True)
-class RocksPrograms:
+class RocksPrograms(InstalledVersion):
     """The programs of one version.
 
     Attributes:
@@ -75,23 +76,13 @@ class RocksPrograms:
         found = _found(os.environ.get("PATH", os.defpath))
         if found is None:
             raise EnvironmentLacks("db_bench is not installed; install the package rocksdb-tools")
-        if version not in (None, found.number[0]):
-            raise EnvironmentLacks(
-                f"target.version = {version}: must be one of the versions that are installed: "
-                f"{found.number[0]} ({found.version})"
-            )
+        found.check_major(version)
         return found
 
     @property
     def folder(self) -> Path:
         """The directory of the programs."""
         return self.bench.parent
-
-    @property
-    def number(self) -> tuple[int, int]:
-        """Major and minor version."""
-        major, minor = self.version.split(".")[:2]
-        return int(major), int(minor)
 
     def defaults(self) -> OptionsInForce:
         """The options that the library has, with its own defaults.

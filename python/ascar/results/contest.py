@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ascar.results.measurement import Count
-from ascar.results.sharp import ControllerEffects
+from ascar.results.rule_search import ControllerEffects
 
 Verdict = Literal["better", "worse", "open", "itself"]
 

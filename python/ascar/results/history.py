@@ -9,8 +9,9 @@ import msgspec
 from ascar.results.measurement import Count
 from ascar.results.outcome import Counts, Outcome
 from ascar.results.pareto import ParetoPoint
+from ascar.results.rule_search import SharpSearchResult
+from ascar.results.rule_sets import SharpLearnResult
 from ascar.results.session import SessionOutcome
-from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 from ascar.results.trial import Trial
 from ascar.results.verdict import VerdictKind
 

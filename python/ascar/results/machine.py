@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from ascar.quoting import comment, shell_line, shell_word
+from ascar.quoting import comment, echo_line, shell_line
 from ascar.results.measurement import Count
 from ascar.results.verdict import Verdict
 from ascar.space import Configuration
@@ -173,7 +173,7 @@ class AppliedSetting(msgspec.Struct, frozen=True):
         if self.knob.startswith("vm."):
             return shell_line(["sysctl", "-w", f"{self.knob}={self.after}"])
         if self.path.startswith(("/proc/", "/sys/")):
-            return f"{shell_line(['echo', self.after])} > {shell_word(self.path)}"
+            return echo_line(self.after, self.path)
         return comment(f"in {self.path}: {self.knob} {self.after}")
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from ascar.history import BegunRun, RunKind
 from ascar.pilot.turns import estimates_of
-from ascar.results.sharp import SharpLearnResult
+from ascar.results.rule_sets import SharpLearnResult
 from ascar.sharp.deployment import rules_id
 from ascar.sharp.rule_results import rule_set_result
 from ascar.space import Space

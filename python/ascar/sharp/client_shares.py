@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ascar.pilot.turns import Side
-    from ascar.results.sharp import BoundStanding
+    from ascar.results.rule_search import BoundStanding
     from ascar.sharp.metric_bounds import MetricBound
 
 INTERVALS_MAX = 100

@@ -8,7 +8,7 @@ import msgspec
 
 from ascar.errors import InputError, Refused
 from ascar.pilot.rivals import against_each, check_contest
-from ascar.results.sharp import ControllerEffects
+from ascar.results.rule_search import ControllerEffects
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.effects import figure_changes, group_changes, standings
 from ascar.sharp.metric_bounds import bounds_of

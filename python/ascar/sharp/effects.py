@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ascar.pilot.turns import PAIRS_MIN, Gain, mean_at_any_time, mean_of_runs
-from ascar.results.sharp import BoundStanding, FigureChange, Standing
+from ascar.results.rule_search import BoundStanding, FigureChange, Standing
 from ascar.sharp.trials.bench import FRESH, RuleRun, RuleTrial
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascar.results.sharp import RuleResult, RuleSetResult
+from ascar.results.rule_sets import RuleResult, RuleSetResult
 from ascar.rules import INDICATOR_LIST
 
 if TYPE_CHECKING:

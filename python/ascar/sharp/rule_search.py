@@ -14,7 +14,7 @@ from ascar.sharp.schedules.published import faithful, remy
 from ascar.sharp.trials.judge import RUNS, Over
 
 if TYPE_CHECKING:
-    from ascar.results.sharp import SearchEnd
+    from ascar.results.rule_search import SearchEnd
     from ascar.sharp.plan import SearchPlan
     from ascar.sharp.trials.judge import Judge, Judged
 

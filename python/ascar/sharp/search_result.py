@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ascar.history import BegunRun, RunKind
 from ascar.pilot.turns import estimates_of
 from ascar.results.encode import extended
-from ascar.results.sharp import BestRules, CoursePoint, RuleVerification, SharpSearchResult
+from ascar.results.rule_search import BestRules, CoursePoint, RuleVerification, SharpSearchResult
 from ascar.sharp.rule_results import rule_set_result
 from ascar.sharp.task import RealTestbed
 from ascar.simulation import Scenario
@@ -18,7 +18,7 @@ from ascar.space import Space
 from ascar.systems.machine import describe_machine
 
 if TYPE_CHECKING:
-    from ascar.results.sharp import TestbedProof
+    from ascar.results.rule_search import TestbedProof
     from ascar.sharp.rule_search import Found
     from ascar.sharp.task import Task
     from ascar.sharp.trials.judge import Judge, Judged

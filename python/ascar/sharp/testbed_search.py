@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from ascar.errors import InputError
 from ascar.pilot.rivals import against_each
 from ascar.pilot.turns import PAIRS_MIN, PairTest, compare_in_turns
-from ascar.results.sharp import ContenderFigures, FailedRun, TestbedContender, TestbedProof
+from ascar.results.rule_search import ContenderFigures, FailedRun, TestbedContender, TestbedProof
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.effects import figure_changes, group_changes, standings
 from ascar.sharp.metric_bounds import excess_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ascar.results.contest import ContestEntry
-    from ascar.results.sharp import SearchEnd
+    from ascar.results.rule_search import SearchEnd
     from ascar.rules import RuleSet
     from ascar.sharp.task import RealTestbed, Task
     from ascar.sharp.trials.bench import RuleRun

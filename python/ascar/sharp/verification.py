@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ascar.pilot.turns import Gain, InTurns, PairTest, Scores, Side
-    from ascar.results.sharp import BoundStanding, FigureChange
+    from ascar.results.rule_search import BoundStanding, FigureChange
     from ascar.results.verdict import VerdictKind
     from ascar.rules import RuleSet
     from ascar.sharp.trials.judge import Judge

@@ -13,7 +13,7 @@ from ascar.study.file import (
     tuned_tables,
 )
 from ascar.study.guard import GuardSection
-from ascar.study.keys import check_value, convert, duration, within, words_in
+from ascar.study.keys import absolute, check_limits, check_value, convert, duration, size, within, words_in
 from ascar.study.nodes import node_tables, on_node
 from ascar.study.sections import (
     MeasurementSection,
@@ -36,12 +36,15 @@ __all__ = [
     "Study",
     "StudySection",
     "VerifySection",
+    "absolute",
     "called",
+    "check_limits",
     "check_value",
     "convert",
     "duration",
     "node_tables",
     "on_node",
+    "size",
     "stop_tables",
     "study_digest",
     "study_table",

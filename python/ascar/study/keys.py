@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, time
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import msgspec
@@ -12,11 +13,10 @@ import msgspec
 from ascar import typed
 from ascar.errors import ExpressionError, InputError, StudyError
 from ascar.expression import Expression, parse
-from ascar.units import parse_duration
+from ascar.units import format_size, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 _T = TypeVar("_T")
 _SHOWN_MAX = 120
@@ -31,10 +31,71 @@ def duration(key: str, text: str) -> float:
     try:
         seconds = parse_duration(text)
     except InputError as error:
-        raise StudyError(f"{key} = {text!r}: {error.message.removeprefix(f'{text!r}: ')}") from error
+        raise StudyError(_wrong(key, text, error)) from error
     if not seconds > 0:
         raise StudyError(f"{key} = {text!r}: must be longer than zero, e.g. '10 min'")
     return seconds
+
+
+def size(key: str, text: str, least: int = 0, most: int | None = None) -> int:
+    """Bytes of the size at `key`.
+
+    Args:
+        key: the key.
+        text: what it is set to.
+        least: it is so many bytes at least.
+        most: it is so many bytes at most; None: any number.
+
+    Raises:
+        StudyError: not a size, too small, or too large.
+    """
+    try:
+        size_bytes = parse_size(text)
+    except InputError as error:
+        raise StudyError(_wrong(key, text, error)) from error
+    if size_bytes < least or (most is not None and size_bytes > most):
+        low = format_size(least)
+        allowed = f"at least {low}" if most is None else f"from {low} to {format_size(most)}"
+        raise StudyError(f"{key} = {text!r:.80}: must be {allowed}")
+    return size_bytes
+
+
+def _wrong(key: str, text: str, error: InputError) -> str:
+    """The message of what cannot be read, with the value once."""
+    return f"{key} = {text!r:.80}: {error.message.removeprefix(repr(text)).lstrip(': ')}"
+
+
+def check_limits(table: str, options: object, limits: Mapping[str, tuple[int, int]]) -> None:
+    """See that keys of a table are within their limits.
+
+    Args:
+        table: the table.
+        options: its values, as attributes.
+        limits: the least and the greatest value by key.
+
+    Raises:
+        StudyError: one is not.
+    """
+    for key, (least, most) in limits.items():
+        value = getattr(options, key)
+        if not least <= value <= most:
+            raise StudyError(f"{table}.{key} = {value!r}: must be from {least} to {most}")
+
+
+def absolute(key: str, text: str, *, is_there: bool = False) -> Path:
+    """The directory at `key`, whose path has to be absolute.
+
+    Args:
+        key: the key.
+        text: what it is set to.
+        is_there: whether the directory has to be there.
+
+    Raises:
+        StudyError: it is none.
+    """
+    if "\0" in text or not Path(text).is_absolute() or (is_there and not Path(text).is_dir()):
+        raise StudyError(f"{key} = {text!r:.80}: must be the absolute path of a directory")
+    return Path(text)
 
 
 def words_in(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

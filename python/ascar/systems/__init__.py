@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_c
 from ascar.extension import load
 from ascar.quoting import comment
 from ascar.space import ChangeCost
-from ascar.systems.catalogue import check_known
+from ascar.systems.catalogue import ListedSetting, catalogue_of, check_known
 from ascar.systems.placement import Placement
 from ascar.systems.starter import Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from types import TracebackType
 
     from ascar.catalogues import KernelSetting
@@ -109,6 +109,9 @@ class System(Protocol):
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""
 
+    listed: ClassVar[Callable[[], Mapping[str, ListedSetting]] | None] = None
+    """Its settings by name, whether an installed version has them or not; None: there is no list of them."""
+
     works_already: ClassVar[bool] = False
     """Whether it works for others before a study: once entered, its space's defaults are what is in force."""
 
@@ -140,12 +143,14 @@ class System(Protocol):
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter] | None:  # noqa: ARG003
         """What it has, by parameter, told without looking at the machine; None: what a study gives it.
 
+        Where it has a list of settings, those are.
+
         A history from elsewhere is held against it before anything is exported or put in force.
 
         Args:
             options: the `[target]` table without its kind.
         """
-        return None
+        return None if cls.listed is None else catalogue_of(one.parameter() for one in cls.listed().values())
 
     @classmethod
     def offers(cls) -> Mapping[str, KernelSetting]:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 from ascar.quoting import (
     comment,
-    fstab_field,
-    mount_option,
+    echo_line,
+    fstab_line,
+    mount_options,
     shell_line,
-    shell_word,
     sysctl_line,
     tuned_line,
-    udev_assignment,
+    udev_queue_rule,
 )
 from ascar.space import ChangeCost
 from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.systems.recipe import DEVICE_PARAMETER, recipe_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from ascar.space import Configuration, Space
     from ascar.systems.playbook import Yaml
@@ -122,7 +122,7 @@ def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
         return [shell_line(["umount", MOUNTPOINT]), _mount(recipe)]
     if ChangeCost.REMOUNT in costs:
         return [
-            shell_line(["mount", "-o", _joined(("remount", *recipe.remount)), MOUNTPOINT]),
+            shell_line(["mount", "-o", mount_options(("remount", *recipe.remount)), MOUNTPOINT]),
             *_mounted_settings(recipe),
         ]
     return _mounted_settings(recipe)
@@ -131,7 +131,7 @@ def _making(recipe: Recipe, costs: Collection[ChangeCost]) -> list[str]:
 def _mounted_settings(recipe: Recipe) -> list[str]:
     """What the mounted file system has files for."""
     return [
-        _echo(value, f"/sys/fs/{knob.replace('.DEV.', '/DEVICE/')}")
+        echo_line(value, f"/sys/fs/{knob.replace('.DEV.', '/DEVICE/')}")
         for knob, value in recipe.mounted_knobs.items()
     ]
 
@@ -143,20 +143,12 @@ def _options(recipe: Recipe) -> str:
         for knob, value in recipe.mounted_knobs.items()
         if knob.endswith(".inode_readahead_blks")
     ]
-    return _joined((*recipe.mount, *later))
-
-
-def _joined(options: Iterable[str]) -> str:
-    return ",".join(mount_option(one) for one in options)
+    return mount_options((*recipe.mount, *later))
 
 
 def _mount(recipe: Recipe) -> str:
     options = _options(recipe)
     return shell_line(["mount", "-t", recipe.fs, *(["-o", options] if options else []), DEVICE, MOUNTPOINT])
-
-
-def _echo(value: int | str, path: str) -> str:
-    return f"{shell_line(['echo', value])} > {shell_word(path)}"
 
 
 def _is_mounted_otherwise(recipe: Recipe, costs: Collection[ChangeCost]) -> bool:
@@ -169,8 +161,7 @@ def _check_pass(recipe: Recipe) -> int:
 
 
 def _fstab(recipe: Recipe) -> str:
-    fields = [DEVICE, MOUNTPOINT, recipe.fs, _options(recipe) or "defaults", 0, _check_pass(recipe)]
-    return " ".join(fstab_field(field) for field in fields)
+    return fstab_line(DEVICE, MOUNTPOINT, recipe.fs, _options(recipe), _check_pass(recipe))
 
 
 def _queue(recipe: Recipe) -> dict[str, int | str]:
@@ -187,14 +178,14 @@ def _settings(recipe: Recipe) -> list[str]:
         for knob, value in recipe.knobs.items()
         if knob.startswith("vm.")
     ]
-    return [*(_echo(value, f"/sys/block/DEVICE/queue/{name}") for name, value in _queue(recipe).items()), *vm]
+    return [
+        *(echo_line(value, f"/sys/block/DEVICE/queue/{name}") for name, value in _queue(recipe).items()),
+        *vm,
+    ]
 
 
 def _udev(recipe: Recipe) -> list[str]:
-    settings = [udev_assignment(f"queue/{name}", value) for name, value in _queue(recipe).items()]
-    if not settings:
-        return []
-    return [", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', 'KERNEL=="DEVICE"', *settings])]
+    return udev_queue_rule("DEVICE", _queue(recipe))
 
 
 def _tuned(recipe: Recipe) -> list[str]:

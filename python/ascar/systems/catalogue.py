@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ascar.errors import EnvironmentLacks, InputError, StudyError
 from ascar.space import Choices, Range
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from ascar.space import Parameter, Space, Value
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:-]{0,63}")
+
+
+class ListedSetting(Protocol):
+    """A setting of a list."""
+
+    def parameter(self) -> Parameter:
+        """The setting as a parameter, with its own default."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.nodes.process import output_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ascar.nodes import Node
     from ascar.space import Value
 
 MEMINFO = Path("/proc/meminfo")
@@ -30,6 +34,18 @@ def machine_dirty_bytes(meminfo: str) -> float:
     """Dirty pages of the whole machine, by the text of /proc/meminfo; 0 where it does not tell."""
     found = _numbers(meminfo)
     return _KIB * (found.get("Dirty", 0.0) + found.get("Writeback", 0.0))
+
+
+def write_back(node: Node, limit_s: float) -> None:
+    """Have a machine write back all dirty pages that it has now.
+
+    Raises:
+        StageFailed: that takes longer, or the machine cannot be reached.
+    """
+    try:
+        output_of(node, "drain", "sync", ["sync"], limit_s)
+    except EnvironmentLacks as error:
+        raise StageFailed("drain", error.message) from error
 
 
 def group_dirty_bytes(stat: str) -> float | None:

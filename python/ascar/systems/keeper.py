@@ -12,6 +12,7 @@ is gone is KeeperLost.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import shutil
 import subprocess
@@ -26,7 +27,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ascar import typed
-from ascar.errors import AscarError, EnvironmentLacks, InputError, KeeperLost, Refused, StageFailed
+from ascar.errors import (
+    AscarError,
+    EnvironmentLacks,
+    InputError,
+    KeeperLost,
+    Refused,
+    StageFailed,
+    StudyError,
+)
 from ascar.program.node_binary import way_to_root
 from ascar.results.machine import RestoreReport
 from ascar.systems import keeper_replies as replies
@@ -37,6 +46,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.nodes import Node
+    from ascar.space import Value
+
+_log = logging.getLogger(__name__)
 
 PROTOCOL = 1
 STAGE_TIMEOUT_S = 120.0
@@ -144,6 +156,8 @@ class Keeper:
     def close(self) -> RestoreReport | None:
         """Puts everything back (unless `hold`) and ends the keeper; the report, or None when it was gone.
 
+        What was not put back is told as a warning.
+
         Raises:
             Refused: with `hold`: something else waits for its confirmation; everything was put back.
             WorkError: with `hold`: the keeper failed or was gone before, and puts everything back.
@@ -152,8 +166,8 @@ class Keeper:
             return None
         try:
             if self._hold and self._confirm_s is not None:
-                return self._ask(RestoreReport, "await_confirmation", {"seconds": self._confirm_s})
-            return self._ask(RestoreReport, "shutdown")
+                return warned(self._ask(RestoreReport, "await_confirmation", {"seconds": self._confirm_s}))
+            return warned(self._ask(RestoreReport, "shutdown"))
         except AscarError:
             if self._hold:
                 raise
@@ -191,9 +205,10 @@ class Keeper:
         """A knob's value in force, and what it may be set to."""
         return self._ask(replies.KnobReply, "knob_read", {"knob": knob})
 
-    def knob_write(self, knob: str, value: int | str) -> replies.KnobWritten:
+    def knob_write(self, knob: str, value: Value) -> replies.KnobWritten:
         """Sets a knob; takes its lock. Write a scheduler before the knobs it resets."""
-        return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": value})
+        wanted = value if isinstance(value, str) else int(value)
+        return self._ask(replies.KnobWritten, "knob_write", {"knob": knob, "value": wanted})
 
     # Files of the user, and what undoes what was done by other means. Only where `user` is True.
 
@@ -412,6 +427,15 @@ class Keeper:
             process.close()
 
 
+def warned(report: RestoreReport) -> RestoreReport:
+    """The report, once people know what of it is not as before."""
+    for left in report.left_alone:
+        _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
+    for failed in report.failed:
+        _log.warning("could not be put back: %s; run `ascar restore`", failed)
+    return report
+
+
 def _content(content: str | bytes) -> str | dict[str, str]:
     """Bytes as the keeper reads them: text where they are UTF-8."""
     if isinstance(content, str):
@@ -425,6 +449,30 @@ def _content(content: str | bytes) -> str | dict[str, str]:
 def removal_of(directory: Path) -> list[str]:
     """The command that removes a directory with all that is in it, but for what is mounted there."""
     return [shutil.which("rm") or "/bin/rm", "-rf", "--one-file-system", "--", str(directory)]
+
+
+def load_directory(keeper: Keeper, key: str, path: str, kind: str, limit_s: float = 10.0) -> Path:
+    """A new, empty directory of ours alone for a load, which the keeper removes at the end.
+
+    Args:
+        keeper: one of the user's.
+        key: the key of the study that names the directory in which it is made.
+        path: that directory.
+        kind: the kind of the target, which its name tells.
+        limit_s: how long it may take to remove it.
+
+    Raises:
+        StudyError: it cannot be made.
+    """
+    place = Path(path, f"ascar-{kind}-{secrets.token_hex(4)}")
+    keeper.undo_command(removal_of(place), limit_s)
+    try:
+        place.mkdir(0o700)
+    except OSError as error:
+        raise StudyError(
+            f"{key} = {path!r:.80}: {error.strerror}; must be a directory that you may write to"
+        ) from error
+    return place
 
 
 @contextmanager

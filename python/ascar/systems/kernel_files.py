@@ -86,18 +86,17 @@ class KernelFiles:
     def in_force(self, path: Path) -> str:
         """The value in force; empty where it cannot be read."""
         try:
-            text = self.text(path)
-            return self.words(path, text)[1] if "[" in text else text.strip()
+            return value_of(self.text(path))
         except EnvironmentLacks:
             return ""
 
-    def words(self, path: Path, text: str | None = None) -> tuple[tuple[str, ...], str]:
+    def words(self, path: Path) -> tuple[tuple[str, ...], str]:
         """The words that a file lists, and the one in brackets.
 
         Raises:
             EnvironmentLacks: there is none in brackets, or it cannot be read.
         """
-        found = (self.text(path) if text is None else text).split()
+        found = self.text(path).split()
         present = next((word.strip("[]") for word in found if word.startswith("[")), None)
         if present is None:
             raise EnvironmentLacks(f"{path}: lists no word in brackets; this kernel is not known")
@@ -123,6 +122,11 @@ class KernelFiles:
             last = (done.err.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentLacks(f"node {self.node.name}: {words[-1]}: {last[:300]}")
         return done.out.decode("utf-8", "replace")
+
+
+def value_of(text: str) -> str:
+    """The value in force, by what its file holds: of several words the one in brackets."""
+    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text.strip())
 
 
 def _text(path: Path) -> str:

@@ -10,11 +10,9 @@ node = "server1"                # optional: the machine, by the name of its [[no
 from __future__ import annotations
 
 import re
-import secrets
 import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -24,17 +22,16 @@ from ascar.catalogues.coupling import to_write, with_reset
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
-from ascar.nodes.process import output_of
-from ascar.quoting import sysctl_line, udev_assignment
+from ascar.quoting import sysctl_line, udev_rule
 from ascar.results.machine import UNKNOWN, AppliedSetting
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
-from ascar.study import convert
+from ascar.study import absolute, convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.counters import Counters, counter_names
-from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
+from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
     DEVICE,
@@ -53,6 +50,7 @@ from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from pathlib import Path
     from types import TracebackType
 
     from ascar.nodes import Node
@@ -159,7 +157,9 @@ class Linux(Target):
         """
         self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         try:
-            self._directory = self._made_directory()
+            of_user = self._files.enter_context(Keeper(self.owner, user=True))
+            above = self.options.path or tempfile.gettempdir()
+            self._directory = load_directory(of_user, "target.path", above, "linux")
             if self._node is None:
                 disk = self._devices.disk
                 self._counters = Counters({} if disk is None else {"device": disk})
@@ -195,8 +195,7 @@ class Linux(Target):
         wanted = {native: configuration[name] for native, name in names.items()}
         present = {native: before[name] for native, name in names.items() if name in before}
         for native in to_write(wanted, present):
-            value = wanted[native]
-            keeper.knob_write(native, value if isinstance(value, str) else int(value))
+            keeper.knob_write(native, wanted[native])
         difference = self.space.change(before, configuration)
         self._current = dict(configuration)
         steps = {"settings": time.monotonic() - start_s}
@@ -224,11 +223,7 @@ class Linux(Target):
         Raises:
             StageFailed: that takes longer.
         """
-        node = LocalNode() if self._node is None else self._node
-        try:
-            output_of(node, "drain", "sync", ["sync"], limit_s)
-        except EnvironmentLacks as error:
-            raise StageFailed("drain", error.message) from error
+        write_back(LocalNode() if self._node is None else self._node, limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages."""
@@ -304,22 +299,7 @@ class Linux(Target):
             raise StudyError(
                 f"target.path = {path!r:.80}: must be of this machine; name a node's target.device"
             )
-        if "\0" in path or not Path(path).is_absolute() or not Path(path).is_dir():
-            raise StudyError(f"target.path = {path!r:.80}: must be the absolute path of a directory")
-        return Devices.below(Path(path))
-
-    def _made_directory(self) -> Path:
-        keeper = self._files.enter_context(Keeper(self.owner, user=True))
-        place = Path(self.options.path or tempfile.gettempdir()) / f"ascar-linux-{secrets.token_hex(4)}"
-        keeper.undo_command(removal_of(place))
-        try:
-            place.mkdir(0o700)
-        except OSError as error:
-            raise StudyError(
-                f"target.path = {str(place.parent)!r:.80}: {error.strerror}; "
-                "must be a directory that you may write to"
-            ) from error
-        return place
+        return Devices.below(absolute("target.path", path, is_there=True))
 
     def _settings(self, configuration: Configuration, chosen: Collection[str]) -> list[AppliedSetting]:
         """The settings of the chosen parameters, and those that have to be written again after them."""
@@ -343,14 +323,11 @@ class Linux(Target):
 
 def _udev(settings: Collection[AppliedSetting]) -> list[str]:
     """A rule for each disk, with its settings in the order in which they have to be written."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for one in settings:
         if disk := _OF_DISK.fullmatch(one.path):
-            found.setdefault(disk["name"], []).append(udev_assignment(disk["attribute"], one.after))
-    return [
-        ", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', f'KERNEL=="{name}"', *assignments])
-        for name, assignments in found.items()
-    ]
+            found.setdefault(disk["name"], {})[disk["attribute"]] = one.after
+    return [line for name, attributes in found.items() for line in udev_rule(name, attributes)]
 
 
 def _playbook(settings: Collection[AppliedSetting]) -> Playbook:

@@ -22,11 +22,11 @@ from ascar.systems.administration import command_lines
 from ascar.systems.applied import applied_knobs
 from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.counters import Counters, counter_names
-from ascar.systems.keeper import Keeper, restore_all
+from ascar.systems.keeper import Keeper, restore_all, warned
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_cycles import cycle_s
 from ascar.systems.localfs_description import localfs_description
-from ascar.systems.localfs_device import Device, SecondsByStep
+from ascar.systems.localfs_device import Device, DeviceSteps
 from ascar.systems.localfs_images import SavedImages
 from ascar.systems.localfs_memory import MemoryLimit
 from ascar.systems.localfs_needs import localfs_needs
@@ -241,7 +241,7 @@ class LocalFileSystem(Target):
         self.restored = keeper.close()
         if self.restored is None:
             try:
-                self.restored = restore_all()
+                self.restored = warned(restore_all())
             except AscarError as error:
                 _log.warning("the keeper is gone, and nothing was put back: %s", error.message)
             else:
@@ -249,11 +249,6 @@ class LocalFileSystem(Target):
                     "the keeper was gone before it put everything back; another one undid %d changes instead",
                     len(self.restored.restored),
                 )
-        if self.restored is not None:
-            for left in self.restored.left_alone:
-                _log.warning("%s is %s now, not %s: left alone", left.target, left.found, left.expected)
-            for failed in self.restored.failed:
-                _log.warning("could not be put back: %s; run `ascar restore`", failed)
 
     # One trial.
 
@@ -263,7 +258,7 @@ class LocalFileSystem(Target):
         Raises:
             StageFailed: a step failed or ran out of time.
         """
-        recipe, device, steps = recipe_of(configuration, self.space), self._entered(), SecondsByStep()
+        recipe, device, steps = recipe_of(configuration, self.space), self._entered(), DeviceSteps()
         before, self._current = self._current, None
         difference = self.space.change(before or {}, configuration)
         self._end_load(steps)
@@ -289,7 +284,7 @@ class LocalFileSystem(Target):
         Raises:
             StageFailed: a step failed or ran out of time.
         """
-        device, recipe, steps = self._entered(), self._recipe, SecondsByStep()
+        device, recipe, steps = self._entered(), self._recipe, DeviceSteps()
         assert recipe is not None, "a configuration is applied before the load settles"
         configuration, self._current = self._current, None
         assert self._memory is not None, "a target is entered before it is used"
@@ -355,7 +350,7 @@ class LocalFileSystem(Target):
             StageFailed: that takes longer.
         """
         try:
-            self._entered().sync(SecondsByStep(), limit_s)
+            self._entered().sync(DeviceSteps(), limit_s)
         except StageFailed as failure:
             assert self._memory is not None, "a target is entered before it is used"
             left = format_size(int(self._memory.dirty_bytes))
@@ -396,7 +391,7 @@ class LocalFileSystem(Target):
 
     # What a trial is made of.
 
-    def _make_or_restore(self, recipe: Recipe, steps: SecondsByStep) -> None:
+    def _make_or_restore(self, recipe: Recipe, steps: DeviceSteps) -> None:
         """A new file system, or the restored image of a filled one."""
         device = self._entered()
         self._filled = False
@@ -410,7 +405,7 @@ class LocalFileSystem(Target):
         device.mount(recipe, steps)
         self._filled = name is not None
 
-    def _reuse(self, recipe: Recipe, cost: ChangeCost | None, steps: SecondsByStep) -> None:
+    def _reuse(self, recipe: Recipe, cost: ChangeCost | None, steps: DeviceSteps) -> None:
         """As little as takes the device from the configuration before to this one."""
         device = self._entered()
         if cost is not None and cost.rank >= ChangeCost.REFORMAT_RESTORE.rank:
@@ -425,7 +420,7 @@ class LocalFileSystem(Target):
         else:
             device.set_knobs(recipe.mounted_knobs, steps)
 
-    def _save(self, recipe: Recipe, steps: SecondsByStep) -> None:
+    def _save(self, recipe: Recipe, steps: DeviceSteps) -> None:
         """Keep a copy of the filled image where that pays."""
         if self.settings.options.device is not None:
             return
@@ -439,7 +434,7 @@ class LocalFileSystem(Target):
         device.save(name, steps)
         self._images.saved(recipe.layout, name, size_bytes)
 
-    def _load(self, recipe: Recipe, name: str, steps: SecondsByStep) -> None:
+    def _load(self, recipe: Recipe, name: str, steps: DeviceSteps) -> None:
         """Bring a copy back; one that cannot be brought back is not tried again."""
         device = self._entered()
         try:
@@ -451,14 +446,14 @@ class LocalFileSystem(Target):
         if slower := self._images.loaded(recipe.layout, steps.seconds["restore"]):
             device.forget(slower)
 
-    def _end_load(self, steps: SecondsByStep) -> None:
+    def _end_load(self, steps: DeviceSteps) -> None:
         """Nothing of the last load runs any more, and the device is as fast as it can be."""
         self._limit_iops(0, steps)
         if self._memory is not None and self._memory.bytes is not None:
             with steps.step("end load"):
                 self._memory.end_load()
 
-    def _limit_iops(self, iops: int | None, steps: SecondsByStep) -> None:
+    def _limit_iops(self, iops: int | None, steps: DeviceSteps) -> None:
         """Let so many reads and writes a second through; 0: all. Nothing where the study sets no limit."""
         if self.settings.options.iops is not None and iops is not None:
             limits = {"block.DEV.read_iops_max": iops, "block.DEV.write_iops_max": iops}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, InputError, StageFailed
 from ascar.nodes.process import output_of
 from ascar.systems.localfs_options import SIZE_BYTES_MIN
+from ascar.systems.steps import SecondsByStep
 from ascar.units import format_size
 
 if TYPE_CHECKING:
@@ -26,11 +25,8 @@ if TYPE_CHECKING:
 _DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
 
 
-@dataclass(slots=True)
-class SecondsByStep:
-    """Seconds by step, in the order of the steps."""
-
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
+class DeviceSteps(SecondsByStep):
+    """Seconds by step of what the keeper does to a device."""
 
     @contextmanager
     def step(self, name: str) -> Generator[None]:
@@ -39,13 +35,11 @@ class SecondsByStep:
         A configuration can ask for what this kernel does not take; that is the configuration's failure and
         not the study's.
         """
-        start_s = time.monotonic()
         try:
-            yield
+            with super().step(name):
+                yield
         except InputError as error:
             raise StageFailed(name, error.message) from error
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start_s
 
 
 class Device:
@@ -120,12 +114,12 @@ class Device:
             for given, (path, name) in found.items()
         }
 
-    def format(self, recipe: Recipe, steps: SecondsByStep) -> None:
+    def format(self, recipe: Recipe, steps: DeviceSteps) -> None:
         """Make the recipe's file system."""
         with steps.step("format"):
             self._keeper.format(recipe.fs, recipe.format, device=self._path, timeout_s=self._limit_s)
 
-    def mount(self, recipe: Recipe, steps: SecondsByStep) -> None:
+    def mount(self, recipe: Recipe, steps: DeviceSteps) -> None:
         """Mount it; settings that exist only while it is mounted are the kernel's defaults afterwards."""
         with steps.step("mount"):
             mounted = self._keeper.mount(
@@ -136,25 +130,25 @@ class Device:
                 del self._knobs[knob]
         self.set_knobs(recipe.mounted_knobs, steps)
 
-    def remount(self, recipe: Recipe, steps: SecondsByStep) -> None:
+    def remount(self, recipe: Recipe, steps: DeviceSteps) -> None:
         """Change the options that can be changed while it is mounted."""
         with steps.step("remount"):
             self._keeper.remount(recipe.remount, self._path, timeout_s=self._limit_s)
         self.set_knobs(recipe.mounted_knobs, steps)
 
-    def unmount(self, steps: SecondsByStep) -> None:
+    def unmount(self, steps: DeviceSteps) -> None:
         """Write everything back and unmount, if it is mounted."""
         if self.mountpoint is not None:
             with steps.step("unmount"):
                 self._keeper.unmount(self._path, timeout_s=self._limit_s)
                 self.mountpoint = None
 
-    def save(self, name: str, steps: SecondsByStep) -> Copied:
+    def save(self, name: str, steps: DeviceSteps) -> Copied:
         """Keep a copy of the unmounted image."""
         with steps.step("save"):
             return self._keeper.image_save(name, self._path, timeout_s=self._limit_s)
 
-    def load(self, name: str, steps: SecondsByStep) -> Copied:
+    def load(self, name: str, steps: DeviceSteps) -> Copied:
         """Bring a kept copy back."""
         with steps.step("restore"):
             return self._keeper.image_load(name, self._path, timeout_s=self._limit_s)
@@ -163,12 +157,12 @@ class Device:
         """Remove a kept copy."""
         self._keeper.image_forget(name, self._path)
 
-    def sync(self, steps: SecondsByStep, limit_s: float | None = None) -> None:
+    def sync(self, steps: DeviceSteps, limit_s: float | None = None) -> None:
         """Write everything back, within the limit of a step unless another one is given."""
         with steps.step("sync"):
             self._keeper.sync_fs(self._path, timeout_s=self._limit_s if limit_s is None else limit_s)
 
-    def drop_caches(self, steps: SecondsByStep) -> None:
+    def drop_caches(self, steps: DeviceSteps) -> None:
         """Forget clean pages, inodes and directory entries."""
         with steps.step("drop caches"):
             self._keeper.drop_caches(timeout_s=self._limit_s)
@@ -177,7 +171,7 @@ class Device:
         """A knob's value in force; "DEV" in its name stands for the device's."""
         return self._keeper.knob_read(name.replace("DEV", self.name)).value
 
-    def set_knobs(self, knobs: Mapping[str, int | str], steps: SecondsByStep) -> None:
+    def set_knobs(self, knobs: Mapping[str, int | str], steps: DeviceSteps) -> None:
         """Set what is not set so already, in the order given but for the dirty ratios."""
         wanted = {knob: value for knob, value in self._named(knobs).items() if self._knobs.get(knob) != value}
         if not wanted:

@@ -9,11 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
+from ascar.errors import EnvironmentLacks, Refused, StudyError
+from ascar.program.found import find_program
 from ascar.space import preset
-from ascar.study import duration
-from ascar.systems.machine import find_program, missing_program
-from ascar.units import format_size, parse_size
+from ascar.study import duration, size
+from ascar.systems.machine import missing_program
+from ascar.units import format_size
 
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "nilfs2", "reiserfs")
 MKFS = {
@@ -115,7 +116,7 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
             StudyError: a value is impossible, or two contradict each other.
         """
         _check_choice(options)
-        size_bytes = _size("size", options.size)
+        size_bytes = size("target.size", options.size)
         if size_bytes < SIZE_BYTES_MIN or size_bytes % 4096:
             raise StudyError(
                 f"target.size = {options.size!r}: must be at least {format_size(SIZE_BYTES_MIN)}, "
@@ -129,7 +130,11 @@ class LocalFileSystemSettings(msgspec.Struct, frozen=True):
         if options.file_systems is not None and not options.file_systems:
             raise StudyError(f"target.file_systems = []: must name at least one of {', '.join(FILE_SYSTEMS)}")
         return cls(
-            options, size_bytes, _memory(options), _size("saved", options.saved), _limit(options.step_limit)
+            options,
+            size_bytes,
+            _memory(options),
+            size("target.saved", options.saved),
+            _limit(options.step_limit),
         )
 
     @property
@@ -304,19 +309,12 @@ def _memory(options: LocalFileSystemOptions) -> int | None:
         return MEMORY_BYTES
     if options.memory == "none":
         return None
-    memory_bytes = _size("memory", options.memory)
+    memory_bytes = size("target.memory", options.memory)
     if memory_bytes < MEMORY_BYTES_MIN:
         raise StudyError(
             f"target.memory = {options.memory!r}: must be at least {format_size(MEMORY_BYTES_MIN)}, or 'none'"
         )
     return memory_bytes
-
-
-def _size(key: str, text: str) -> int:
-    try:
-        return parse_size(text)
-    except InputError as error:
-        raise StudyError(f"target.{key} = {text!r}: {error.message.removeprefix(f'{text!r}: ')}") from error
 
 
 def _limit(text: str) -> float:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues import kernel_setting
 from ascar.errors import EnvironmentLacks, SpaceError, StudyError
+from ascar.program.found import find_program
 from ascar.space import ChangeCost, Choices, Guarantee, Parameter
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
-from ascar.systems.machine import find_program, missing_program
+from ascar.systems.machine import missing_program
 from ascar.systems.published_spaces import published_space
 from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS
 

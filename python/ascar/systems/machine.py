@@ -6,12 +6,13 @@ import hashlib
 import os
 import platform
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-_ADMIN_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
+from ascar.program.found import find_program
+from ascar.systems.mount_table import mounts_here
+
 _PACKAGES = {
     "mke2fs": ("e2fsprogs", "e2fsprogs"),
     "mkfs.xfs": ("xfsprogs", "xfsprogs"),
@@ -22,11 +23,6 @@ _PACKAGES = {
     "wipefs": ("util-linux", "util-linux"),
 }
 _VERSION_LENGTH_MAX = 100
-
-
-def find_program(name: str) -> str | None:
-    """Where a program is, in PATH or where administrators' programs are."""
-    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), *_ADMIN_PATH)))
 
 
 def missing_program(name: str) -> str:
@@ -97,11 +93,7 @@ def file_system_of(path: Path) -> str:
     """The type of the file system that holds a path; empty where the kernel does not say."""
     number = path.stat().st_dev
     wanted = f"{os.major(number)}:{os.minor(number)}"
-    for line in _lines(Path("/proc/self/mountinfo")):
-        fields = line.split()
-        if len(fields) > 2 and fields[2] == wanted and "-" in fields:
-            return fields[fields.index("-") + 1]
-    return ""
+    return next((one.kind for one in mounts_here() if one.device == wanted), "")
 
 
 def _distribution() -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
+from ascar.program.found import find_program
 from ascar.program.node_binary import find_ascard, way_to_root
 from ascar.results.machine import Need
 from ascar.systems.keeper_process import command
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-_PATH_EXTRA = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # an ordinary user's PATH often lacks them
 
 
 def keeper_needs(kinds: tuple[str, ...]) -> tuple[Need, ...]:
@@ -36,8 +35,15 @@ def program_need(name: str, purpose: str, package: tuple[str, str], kinds: tuple
         package: the packages of Debian and of Fedora that contain it.
         kinds: the kinds of systems that cannot do without it.
     """
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_PATH_EXTRA))
-    return Need(name, purpose, shutil.which(name, path=path), kinds, *package)
+    return Need(name, purpose, find_program(name), kinds, *package)
+
+
+def found_by(find: Callable[[], str]) -> str | None:
+    """What a look-up finds; None: nothing."""
+    try:
+        return find()
+    except EnvironmentLacks:
+        return None
 
 
 def text_of(path: Path) -> str:
@@ -65,9 +71,6 @@ def _sudo_works() -> bool:
 
 
 def _keeper(kinds: tuple[str, ...]) -> Need:
-    try:
-        found = str(find_ascard())
-    except EnvironmentLacks:
-        found = None
+    found = found_by(lambda: str(find_ascard()))
     remedy = "`pip install ascard` or `make setup` puts it beside ascar"
     return Need("ascard", "the keeper: changes the machine, puts it back", found, kinds, remedy=remedy)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascar.errors import InputError
-
-_MOUNTS = Path("/proc/self/mountinfo")
+from ascar.systems.machine import disk_of
+from ascar.systems.mount_table import KernelMount, mounts_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Place:
         """
         fs = None
         if mountpoint is not None:
-            source, fs = _mounted(mountpoint)
+            mount = _mounted(mountpoint)
+            source, fs = mount.source, mount.kind
             if not source.startswith("/dev/"):
                 raise InputError(
                     f"--mountpoint = {str(mountpoint)!r}: holds a {fs}, which is not on a block device; "
@@ -55,36 +56,25 @@ class Place:
         if device is None:
             return cls()
         name = _kernel_name(device)
-        return cls(device, name, _queue_of(name), mountpoint, fs, _mount_points(name))
+        return cls(device, name, disk_of(name), mountpoint, fs, _mount_points(name))
 
 
-def _mounted(mountpoint: Path) -> tuple[str, str]:
-    """Source and type of what is mounted there."""
+def _mounted(mountpoint: Path) -> KernelMount:
+    """What is mounted there; of several, the one on top."""
     wanted = str(mountpoint.resolve())
-    found: tuple[str, str] | None = None
-    for line in _MOUNTS.read_text("utf-8", errors="replace").splitlines():
-        fields = line.split()
-        where = fields[4].encode().decode("unicode_escape")
-        if where == wanted:  # the last one is on top
-            after = fields[fields.index("-") + 1 :]
-            found = after[1], after[0]
-    if found is None:
+    found = [one for one in mounts_here() if one.place == wanted]
+    if not found:
         raise InputError(
             f"--mountpoint = {str(mountpoint)!r}: nothing is mounted there; `findmnt` lists mount points"
         )
-    return found
+    return found[-1]
 
 
 def _mount_points(name: str) -> tuple[str, ...]:
     """Where a device or one of its partitions is mounted, each place once."""
     entry = Path("/sys/class/block", name).resolve()
     numbers = {path.read_text("ascii").strip() for path in (entry / "dev", *entry.glob("*/dev"))}
-    found: dict[str, None] = {}
-    for line in _MOUNTS.read_text("utf-8", errors="replace").splitlines():
-        fields = line.split()
-        if fields[2] in numbers:
-            found[fields[4].encode().decode("unicode_escape")] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(one.place for one in mounts_here() if one.device in numbers))
 
 
 def _kernel_name(device: str) -> str:
@@ -105,9 +95,3 @@ def _same_device(left: str, right: str) -> bool:
         return Path(left).stat().st_rdev == Path(right).stat().st_rdev
     except OSError:
         return False
-
-
-def _queue_of(name: str) -> str:
-    """A partition has no queue of its own."""
-    entry = Path("/sys/class/block", name).resolve()
-    return entry.parent.name if (entry / "partition").exists() else name

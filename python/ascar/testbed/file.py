@@ -33,12 +33,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from ascar.errors import InputError, StudyError
+from ascar.errors import StudyError
 from ascar.small_file import SmallFile
-from ascar.study import convert, within
+from ascar.study import convert, size, within
 from ascar.testbed.kernel_checks import check_kernels, check_once
 from ascar.testbed.kernel_parts import LinkShape, NfsMount, NfsServer, RemoteDisk
-from ascar.units import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,7 +292,7 @@ def _check_disks(disks: Sequence[DiskTable], kinds: dict[str, str]) -> None:
                 )
         check_once(f"{key}.exports", disk.exports)
         if disk.size is not None:
-            _check_size(f"{key}.size", disk.size)
+            size(f"{key}.size", disk.size, 1)
         for name, path in (("scenario", disk.scenario), ("file", disk.file)):
             if path is not None and (not path or "\0" in path):
                 raise StudyError(f"{key}.{name} = {path!r:.80}: must be the path of a file")
@@ -366,15 +365,6 @@ def _check_once(table: str, names: Sequence[str]) -> None:
     for at, name in enumerate(names):
         if name in names[:at]:
             raise StudyError(f"{table}[{at}].name = {name!r}: is another {table}'s; give each its own")
-
-
-def _check_size(key: str, text: str) -> None:
-    try:
-        size = parse_size(text)
-    except InputError as error:
-        raise StudyError(f"{key} = {text!r:.80}: {error.message.removeprefix(f'{text!r}: ')}") from None
-    if size < 1:
-        raise StudyError(f"{key} = {text!r:.80}: must be a size above 0, such as '4GiB'")
 
 
 def _seen(node: NodeTable, folder: Path) -> NodeTable:

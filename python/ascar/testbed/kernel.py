@@ -18,13 +18,14 @@ from typing import IO, TYPE_CHECKING, Self
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
 from ascar.nodes.process import facts_by_shell, output_of, put_by_shell, start
+from ascar.program.found import find_program
 from ascar.program.node_binary import find_ascard
 from ascar.testbed import kernel_disks, kernel_links, kernel_nfs, user_mode
 from ascar.testbed.kernel_parts import LinkShape
 from ascar.testbed.process import SOCKET_BYTES_MAX
 from ascar.testbed.relay import Relay
 from ascar.testbed.remote import LOAD, LOAD_GROUP, RemoteNode, run_there
-from ascar.testbed.user_mode import UserModeKernel, below_own, find_program, init_text
+from ascar.testbed.user_mode import UserModeKernel, below_own, init_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -255,18 +256,18 @@ class KernelNode:
 
         Raises:
             EnvironmentLacks: the node is not up.
-            StageFailed: it takes longer.
+            StageFailed: it fails, or takes longer.
         """
-        self.run(["sync"], limit_s)
+        output_of(self, "settle", "sync", ["sync"], limit_s)
 
     def end_disks(self, limit_s: float) -> None:
         """End its disks in good order: they write their caches.
 
         Raises:
             EnvironmentLacks: the node is not up.
-            StageFailed: it takes longer.
+            StageFailed: one had ended before, whose cache is lost, or it takes longer.
         """
-        self.run(kernel_disks.end_words(), limit_s)
+        output_of(self, "settle", "end disks", kernel_disks.end_words(), limit_s)
 
     def memory_bytes(self) -> int:
         """What it takes of this machine's memory; what processes share is counted once.

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
-from ascar.testbed.user_mode import find_program
+from ascar.program.found import find_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,11 +24,14 @@ _END = """
 for file in /run/disks/*.pid; do
     [ -e "$file" ] || continue
     read -r pid <"$file"
-    kill -TERM "$pid" && ending="$ending $pid"
+    name=${file##*/}
+    if kill -TERM "$pid" 2>/dev/null; then ending="$ending $pid"; else gone="$gone ${name%.pid}"; fi
 done
 for pid in $ending; do
     while [ -e "/proc/$pid" ]; do sleep 0.02; done
 done
+rm -f /run/disks/*.pid
+[ -z "$gone" ] || { echo "ended before, and lost what was in its cache:$gone" >&2; exit 1; }
 """
 # What the disk has said tells why it is not there.
 _ATTACH = """

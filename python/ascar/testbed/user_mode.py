@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import WorkError
+from ascar.program.found import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -70,11 +71,6 @@ def missing() -> str | None:
             return None
         return "user-mode Linux on a processor with AMX needs the Debian package gcc; install it"
     return "user-mode Linux needs the Debian packages user-mode-linux, kmod and iproute2; install them"
-
-
-def find_program(name: str) -> str | None:
-    """Where a program is that guests need, which have more of them in their PATH than users do."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
 def below_own(places: Iterable[Path], own: Sequence[str] = OWN) -> list[Path]:

@@ -20,8 +20,9 @@ from ascar.errors import StageFailed, StudyError
 from ascar.program import Program, check, run_program
 from ascar.program.rocksdb import DATABASE, OPTIONS, RocksPrograms
 from ascar.results.measurement import Readings, Series
-from ascar.study import convert, duration
-from ascar.workloads.db_bench_report import SHARES, BenchRound, rounds_of, tally_of
+from ascar.study import check_limits, convert, duration
+from ascar.workloads.db_bench_report import BenchRound, rounds_of, tally_of
+from ascar.workloads.latencies import REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,10 +104,7 @@ class DbBench:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, DbBenchOptions, "workload")
-        for key, (least, most) in _LIMITS.items():
-            value = getattr(self.options, key)
-            if not least <= value <= most:
-                raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
+        check_limits("workload", self.options, _LIMITS)
         ratio, rate = self.options.compression_ratio, self.options.write_bytes_per_s
         if not 0 < ratio <= 1:
             raise StudyError(f"workload.compression_ratio = {ratio!r}: must be above 0 and at most 1")
@@ -132,8 +130,7 @@ class DbBench:
     @property
     def reported(self) -> frozenset[str]:
         """Rates and latencies of operations."""
-        names = ("mean", *(name for name, _ in SHARES), "max")
-        return frozenset({"throughput_ops_per_s", "operations", *(f"latency_ms_{name}" for name in names)})
+        return REPORTED
 
     def prepare(self, workspace: Workspace) -> None:
         """Make the database and its keys.

@@ -16,10 +16,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ascar.workloads.latencies import SHARES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 _MS = 1e-3
 _WHOLE = "([0-9]{1,18})"
 _NUMBER = r"([0-9]{1,18}(?:\.[0-9]{1,18})?)"

@@ -17,7 +17,8 @@ from ascar.program import Harvest, Program, check, run_program
 from ascar.program.extraction import Pattern
 from ascar.program.postgresql import Programs
 from ascar.results.measurement import Readings
-from ascar.study import convert, duration
+from ascar.study import check_limits, convert, duration
+from ascar.workloads.latencies import REPORTED, SHARES
 from ascar.workloads.open_loop import loop_of
 
 if TYPE_CHECKING:
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from ascar.workloads import LoadTiming
     from ascar.workspace import Workspace
 
-_SCALE_MAX, _CLIENTS_MAX = 100_000, 10_000
+_LIMITS = {"scale": (1, 100_000), "clients": (1, 10_000), "seed": (0, 2**31 - 1)}
 _RATE_MAX_PER_S = 1e7
 _LOG = "pgbench_log"
 _LOG_LINES_MAX = 20_000_000
 _BYTES_PER_SCALE = 16 * 2**20
-_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 # pgbench tells its progress on standard error. The script is constant, and the command comes as positional
 # arguments, so no shell ever parses a user's string.
 _HEARD = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
@@ -107,8 +107,7 @@ class Pgbench:
     @property
     def reported(self) -> frozenset[str]:
         """Rates and latencies of transactions."""
-        names = ("mean", *(name for name, _ in _SHARES), "max")
-        return frozenset({"throughput_ops_per_s", "operations", *(f"latency_ms_{name}" for name in names)})
+        return REPORTED
 
     def prepare(self, workspace: Workspace) -> None:
         """Make the tables and their rows."""
@@ -144,13 +143,7 @@ class Pgbench:
 
     def _check(self) -> None:
         given = self.options
-        for key, value, least, most in (
-            ("scale", given.scale, 1, _SCALE_MAX),
-            ("clients", given.clients, 1, _CLIENTS_MAX),
-            ("seed", given.seed, 0, 2**31 - 1),
-        ):
-            if not least <= value <= most:
-                raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
+        check_limits("workload", given, _LIMITS)
         if given.rate_per_s is not None and not 0 < given.rate_per_s <= _RATE_MAX_PER_S:
             raise StudyError(
                 f"workload.rate_per_s = {given.rate_per_s!r}: must be above 0 and at most {_RATE_MAX_PER_S:g}"
@@ -193,7 +186,7 @@ def _of_log(directory: Path) -> tuple[dict[str, float], float]:
         "operations": float(len(ends_us)),
         "throughput_ops_per_s": (len(ends_us) - 1) / load_s,
         "latency_ms_mean": float(latencies_ms.mean()),
-        **{f"latency_ms_{name}": float(np.quantile(latencies_ms, share)) for name, share in _SHARES},
+        **{f"latency_ms_{name}": float(np.quantile(latencies_ms, share)) for name, share in SHARES},
         "latency_ms_max": float(latencies_ms.max()),
     }
     return metrics, load_s

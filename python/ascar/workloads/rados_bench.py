@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.errors import StageFailed, StudyError
+from ascar.errors import StageFailed
 from ascar.program import Program, check, run_program
 from ascar.program.ceph import CephPrograms, cluster_of, explained
 from ascar.results.measurement import Readings, Series
-from ascar.study import convert, duration
+from ascar.study import check_limits, convert, duration
 from ascar.workloads.rados_bench_report import BenchMoment, intervals_of, made_of, moments_of
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ class RadosBench:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RadosBenchOptions, "workload")
-        for key, (least, most) in _LIMITS.items():
-            value = getattr(self.options, key)
-            if not least <= value <= most:
-                raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
+        check_limits("workload", self.options, _LIMITS)
         self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
         self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
         self._programs = CephPrograms.find()

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.errors import StageFailed, StudyError
+from ascar.errors import StageFailed
 from ascar.program import Program, check, run_program
 from ascar.program.redis import RedisPrograms
 from ascar.results.measurement import Readings, Series
-from ascar.study import convert, duration
-from ascar.workloads.redis_report import SHARES, BenchmarkRound, LatencyTally
+from ascar.study import check_limits, convert, duration
+from ascar.workloads.latencies import REPORTED
+from ascar.workloads.redis_report import BenchmarkRound, LatencyTally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,10 +87,7 @@ class RedisBenchmark:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisBenchmarkOptions, "workload")
-        for key, (least, most) in _LIMITS.items():
-            value = getattr(self.options, key)
-            if not least <= value <= most:
-                raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
+        check_limits("workload", self.options, _LIMITS)
         self._fill_limit_s = duration("workload.fill_limit", self.options.fill_limit)
         self._overrun_limit_s = duration("workload.overrun_limit", self.options.overrun_limit)
         self._programs = RedisPrograms.find()
@@ -110,8 +108,7 @@ class RedisBenchmark:
     @property
     def reported(self) -> frozenset[str]:
         """Rates and latencies of requests."""
-        names = ("mean", *(name for name, _ in SHARES), "max")
-        return frozenset({"throughput_ops_per_s", "operations", *(f"latency_ms_{name}" for name in names)})
+        return REPORTED
 
     def prepare(self, workspace: Workspace) -> None:
         """Write every value once.

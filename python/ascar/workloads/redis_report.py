@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 
 from ascar.errors import StageFailed
+from ascar.workloads.latencies import SHARES
 
-SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 _POINT = re.compile(r"^[0-9.]+% <= ([0-9.]+) milliseconds \(cumulative count ([0-9]+)\)")
 _RATE = re.compile(r"throughput summary: ([0-9.]+|inf) requests per second")
 _UNDER_S = 0.0005  # the benchmark counts whole milliseconds, and calls a rate in none of them "inf"

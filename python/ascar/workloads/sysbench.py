@@ -20,7 +20,8 @@ from ascar.program import Harvest, Program, run_program
 from ascar.program.extraction import Pattern
 from ascar.program.said import said_by
 from ascar.results.measurement import Readings
-from ascar.study import convert, duration
+from ascar.study import check_limits, convert, duration
+from ascar.workloads.latencies import REPORTED, SHARES
 from ascar.workloads.open_loop import loop_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _LIMITS = {"tables": (1, 1000), "rows": (1, 1_000_000_000), "clients": (1, 10_000), "seed": (0, 2**31 - 2)}
 _RATE_MAX_PER_S = 1_000_000
 _BYTES_PER_ROW = 230
-_SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999))
 _STOP = "sysbench.stop"
 _SCRIPT = """require("{test}")
 local ffi = require("ffi")
@@ -108,10 +108,7 @@ class Sysbench:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, SysbenchOptions, "workload")
-        for key, (least, most) in _LIMITS.items():
-            value = getattr(self.options, key)
-            if not least <= value <= most:
-                raise StudyError(f"workload.{key} = {value!r}: must be from {least} to {most}")
+        check_limits("workload", self.options, _LIMITS)
         rate = self.options.rate_per_s
         if rate is not None and not 1 <= rate <= _RATE_MAX_PER_S:
             raise StudyError(f"workload.rate_per_s = {rate!r}: must be from 1 to {_RATE_MAX_PER_S}")
@@ -137,8 +134,7 @@ class Sysbench:
     @property
     def reported(self) -> frozenset[str]:
         """Rates and latencies of transactions."""
-        names = ("mean", *(name for name, _ in _SHARES), "max")
-        return frozenset({"throughput_ops_per_s", "operations", *(f"latency_ms_{name}" for name in names)})
+        return REPORTED
 
     def prepare(self, workspace: Workspace) -> None:
         """Make the tables and their rows.
@@ -229,7 +225,7 @@ def _of_report(text: str) -> tuple[dict[str, float], float]:
         "operations": count,
         "throughput_ops_per_s": count / seconds,
         "latency_ms_mean": _number(_MEAN, text),
-        **{f"latency_ms_{name}": _quantile(buckets, share) for name, share in _SHARES},
+        **{f"latency_ms_{name}": _quantile(buckets, share) for name, share in SHARES},
         "latency_ms_max": _number(_MOST, text),
     }
     return metrics, seconds

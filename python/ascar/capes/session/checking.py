@@ -191,9 +191,8 @@ def _tried(
 
 
 def _by_keeper(one: SessionParameter, wanted: Configuration) -> Value:
-    value = wanted[one.parameter.name]
     with Keeper(OWNER) as keeper:  # puts it back when it is closed
-        return keeper.knob_write(one.key, value if isinstance(value, str) else int(value)).effective
+        return keeper.knob_write(one.key, wanted[one.parameter.name]).effective
 
 
 def _by_system(

@@ -65,8 +65,9 @@ def show(
 def _result(run: Run, trials: list[Trial]) -> HistoryShowResult:
     from ascar.history import RunKind
     from ascar.results.history import HistoryShowResult
+    from ascar.results.rule_search import SharpSearchResult
+    from ascar.results.rule_sets import SharpLearnResult
     from ascar.results.session import SessionOutcome
-    from ascar.results.sharp import SharpLearnResult, SharpSearchResult
 
     conclusion = run.conclusion()
     return HistoryShowResult(
@@ -91,8 +92,8 @@ def _print_conclusion(console: Console, run: Run) -> None:
     """What a run came to that is not a study's."""
     from ascar.cli.capes.up_result import print_session
     from ascar.cli.sharp.found import print_search
+    from ascar.results.rule_search import SharpSearchResult
     from ascar.results.session import SessionOutcome
-    from ascar.results.sharp import SharpSearchResult
 
     conclusion = run.conclusion()
     if conclusion is None:

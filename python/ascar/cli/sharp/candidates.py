@@ -26,7 +26,7 @@ def candidates(
     """
     from ascar.cli.output import emit, people
     from ascar.cli.sharp.files import numbered, read
-    from ascar.results.sharp import CandidateAction, SharpCandidatesResult
+    from ascar.results.rule_sets import CandidateAction, SharpCandidatesResult
     from ascar.sharp import candidates as varied
     from ascar.sharp.rule_results import rule_set_result
 

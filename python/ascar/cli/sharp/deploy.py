@@ -22,7 +22,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ascar.results.sharp import FloorCheck, SharpDeployResult
+    from ascar.results.rule_deployment import FloorCheck, SharpDeployResult
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment.floor import ThroughputFloor
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from ascar.results.sharp import BoundStanding, ControllerEffects, FigureChange
+    from ascar.results.rule_search import BoundStanding, ControllerEffects, FigureChange
 
 _NAMES = {
     "throughput_mb_per_s": "throughput, MB/s",

@@ -24,7 +24,7 @@ from ascar.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ascar.results.sharp import SharpExplainResult
+    from ascar.results.rule_sets import SharpExplainResult
     from ascar.sharp import RuleSet
     from ascar.sharp.words import Explained
     from ascar.simulation import ClusterOutcome, Scenario
@@ -164,7 +164,7 @@ def _result(
     rules: RuleSet, explained: tuple[Explained, ...], course: _Course, drawn: list[Path]
 ) -> SharpExplainResult:
     from ascar.results.encode import extended
-    from ascar.results.sharp import CourseSeries, ExplainedRule, SharpExplainResult
+    from ascar.results.rule_sets import CourseSeries, ExplainedRule, SharpExplainResult
     from ascar.sharp.deployment.naming import rules_id
     from ascar.sharp.rule_results import rule_result
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ascar.loops.rules import Made
-    from ascar.results.sharp import ContenderFigures, RuleVerification, SharpSearchResult, TestbedProof
+    from ascar.results.rule_search import ContenderFigures, RuleVerification, SharpSearchResult, TestbedProof
     from ascar.rules import Interval, Rule, StateIndicator
     from ascar.sharp import Judge, RuleSet
     from ascar.sharp.task import Task

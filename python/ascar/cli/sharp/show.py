@@ -9,7 +9,7 @@ from ascar.cli.options import Connection, Force, Json, OutOrNone, WorkloadOrNone
 
 if TYPE_CHECKING:
     from ascar.messaging import Settings
-    from ascar.results.sharp import ControllerProblem, SharpShowResult
+    from ascar.results.rule_deployment import ControllerProblem, SharpShowResult
     from ascar.sharp import RuleSet
     from ascar.sharp.deployment import Roster, RuleUse
 
@@ -57,7 +57,7 @@ def show(
 async def _show(
     settings: Settings, workload: str | None, known: Roster
 ) -> tuple[tuple[RuleUse, ...], list[ControllerProblem]]:
-    from ascar.results.sharp import ControllerProblem
+    from ascar.results.rule_deployment import ControllerProblem
     from ascar.sharp.deployment import Manager, open_link
 
     names = known.workloads() if workload is None else (workload,)
@@ -90,7 +90,7 @@ def _by_workload(shown: tuple[RuleUse, ...]) -> list[dict[str, Any]]:
 
 
 def _result(groups: list[dict[str, Any]], problems: list[ControllerProblem]) -> SharpShowResult:
-    from ascar.results.sharp import ControllerRules, DeployedWorkload, SharpShowResult
+    from ascar.results.rule_deployment import ControllerRules, DeployedWorkload, SharpShowResult
     from ascar.sharp.rule_results import rule_set_result
 
     return SharpShowResult(

@@ -24,7 +24,7 @@ def split(
     from ascar.cli.sharp.search_plan import names_in
     from ascar.errors import InputError
     from ascar.results.encode import extended
-    from ascar.results.sharp import SharpSplitResult
+    from ascar.results.rule_sets import SharpSplitResult
     from ascar.rules import INDICATORS, indicator_numbers
     from ascar.sharp import split as parted
     from ascar.sharp.rule_results import rule_set_result

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ascar.messaging import Settings
-    from ascar.results.sharp import SharpDeployResult, SharpDownResult
+    from ascar.results.rule_deployment import SharpDeployResult, SharpDownResult
     from ascar.sharp.deployment.roster import Roster
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ascar.errors import InputError, Refused
 from ascar.pilot import analyze
 from ascar.render import number
-from ascar.results.sharp import FloorCheck
+from ascar.results.rule_deployment import FloorCheck
 from ascar.sharp.deployment.naming import rules_id
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ascar.errors import MessagingError
 from ascar.messaging import Message, RequestRefused
-from ascar.results.sharp import ControllerProblem, SharpDeployResult, SharpDownResult
+from ascar.results.rule_deployment import ControllerProblem, SharpDeployResult, SharpDownResult
 from ascar.sharp.deployment.messages import (
     FIND,
     Back,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascar.pilot.turns import estimates_of
 from ascar.results.library import LibraryChoice
-from ascar.results.sharp import SharpWatchResult, WatchedEvent
+from ascar.results.rule_deployment import SharpWatchResult, WatchedEvent
 from ascar.sharp.matching.choice import Choice
 from ascar.sharp.rule_results import rule_set_result
 

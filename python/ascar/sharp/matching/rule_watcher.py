@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ascar.objective import Objective
     from ascar.pilot.turns import InTurns, Side
-    from ascar.results.sharp import WatchEventKind
+    from ascar.results.rule_deployment import WatchEventKind
     from ascar.rules import RuleSet
     from ascar.sharp.matching.choice import Choice, Chooser
     from ascar.sharp.matching.simulated_system import WatchableSystem

@@ -25,7 +25,6 @@ from ascar.quoting import shell_line
 from ascar.space import Guarantee, Space
 from ascar.study import convert
 from ascar.systems import Announced, Sample
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.ceph.activity import METRICS, POOL_COUNTERS, CephActivity, pool_totals
 from ascar.systems.ceph.cluster_facts import LOOKS, CephFacts, check_nothing_else_decides
 from ascar.systems.ceph.connection import CephSession, environment_of
@@ -62,6 +61,7 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
     """
 
     kind = "ceph"
+    listed = staticmethod(ceph)
     watched = METRICS
     nothing = "clients read and wrote nothing"
 
@@ -157,11 +157,6 @@ class ExistingCeph(ExistingTarget[CephSession, CephFacts]):
         restarts = () if self._restart is None else (shell_line(self._restart.restart.argv),)
         return Announced((*changes, *(f"ceph {one}" for one in looks), *restarts), (self._address.rights,))
 
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in ceph().values())
-
 
 @dataclass(frozen=True, slots=True)
 class _ClientPrograms:
@@ -181,10 +176,7 @@ def live_ceph_space(parameters: str, told: Mapping[str, str] | None, *, restarts
     wanted = [
         one
         for one in ceph().values()
-        if (restarts or one.context == "dynamic")
-        and one.who == "osd"
-        and not one.set_by
-        and (one.expert or parameters == "wide")
+        if (restarts or one.context == "dynamic") and one.who == "osd" and one.is_searched(parameters)
     ]
     if told is None:
         made = [one.parameter() for one in wanted]

@@ -26,7 +26,7 @@ def ceph_space(parameters: str, given: Mapping[str, Given], osd_bytes: int) -> S
         given: the values in force before the study, by Ceph's names.
         osd_bytes: the memory that an OSD may use.
     """
-    chosen = [one for one in ceph().values() if not one.set_by and (one.expert or parameters == "wide")]
+    chosen = [one for one in ceph().values() if one.is_searched(parameters)]
     today = {one.name: given.get(one.name, one.default) for one in chosen}
     most = {_CACHE: osd_bytes}
     made = (one.up_to(most.get(one.name), today[one.name]).parameter(today[one.name]) for one in chosen)

@@ -16,23 +16,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.catalogues.ceph import VERSION_MIN, ceph
-from ascar.errors import EnvironmentLacks, InputError, StudyError
+from ascar.errors import StudyError
 from ascar.program.ceph import CephPrograms
 from ascar.results.machine import Need
-from ascar.study import convert, duration
+from ascar.study import convert, duration, size
 from ascar.systems import Sample, Starter
 from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
 from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
 from ascar.systems.ceph.space import ceph_space
 from ascar.systems.ceph.statements import forms_of, settings_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
-from ascar.units import format_size, parse_size
+from ascar.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.ceph import CephSetting
     from ascar.space import Configuration
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
@@ -93,6 +93,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     """
 
     name, kind, account, socket = "Ceph", "ceph", "ceph", LONGEST_SOCKET
+    listed = staticmethod(ceph)
     told = COUNTERS
     default_workload: str | None = "rados-bench"
     changes_while_working = frozenset()
@@ -102,11 +103,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, CephOptions, "target")
         self._programs = CephPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"Ceph {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("Ceph", VERSION_MIN)
         super().__init__(self.options, ceph().values())
         self._shape = _shape_of(self.options, self._memory_bytes)
         self.degraded_s = _failure_s(self.options)
@@ -128,25 +125,12 @@ class Ceph(ConfiguredTarget[CephCluster]):
         return ExistingCeph
 
     @classmethod
-    def listed(cls) -> Iterable[CephSetting]:
-        """Every setting of the list."""
-        return ceph().values()
-
-    @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Nothing changes while a load runs."""
         return options
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, do the writes that were put off, keep the data, and start on a copy of it.
-
-        Raises:
-            StageFailed: the data cannot be copied, or the cluster does not start again.
-        """
-        server = self._entered()
-        if self._current is not None and not server.saved.exists():
-            server.catch_up(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self._entered().catch_up(_SETTLE_S)
 
     def drain(self, limit_s: float) -> None:
         """Do the writes that BlueStore has put off.
@@ -200,10 +184,7 @@ class Ceph(ConfiguredTarget[CephCluster]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The daemons, with what comes along."""
-        try:
-            found: str | None = f"Ceph {CephPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"Ceph {CephPrograms.find().version}")
         what = "the cluster that is tuned, and the load"
         return (Need("ceph", what, found, ("ceph",), "ceph-mon ceph-mgr ceph-osd", "ceph"),)
 
@@ -249,13 +230,7 @@ def _shape_of(given: CephOptions, memory_bytes: int) -> ClusterShape:
         raise StudyError(f"target.osds = {given.osds}: must be from {least} to {most}")
     if not 1 <= given.replicas <= given.osds:
         raise StudyError(f"target.replicas = {given.replicas}: must be from 1 to target.osds ({given.osds})")
-    try:
-        osd_bytes = parse_size(given.osd_size)
-    except InputError as error:
-        raise StudyError(f"target.osd_size: {error.message}") from None
-    if osd_bytes < _OSD_BYTES_MIN:
-        least_size = format_size(_OSD_BYTES_MIN)
-        raise StudyError(f"target.osd_size = {given.osd_size!r}: must be at least {least_size}")
+    osd_bytes = size("target.osd_size", given.osd_size, _OSD_BYTES_MIN)
     each_bytes = memory_bytes // given.osds
     if given.memory is not None and each_bytes < OSD_MEMORY_BYTES_MIN:
         each = format_size(OSD_MEMORY_BYTES_MIN)

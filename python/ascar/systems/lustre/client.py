@@ -13,7 +13,6 @@ servers = ["oss1", "mds1"]      # counts what these servers do for the load's jo
 from __future__ import annotations
 
 import re
-import secrets
 import shutil
 import time
 from contextlib import ExitStack
@@ -30,10 +29,10 @@ from ascar.quoting import comment, shell_line
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import identifier
-from ascar.study import convert
+from ascar.study import absolute, convert
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.keeper import Keeper, removal_of
+from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.lustre.clients import LustreClients
 from ascar.systems.lustre.job_statistics import JobStatistics, load_job
 from ascar.systems.lustre.layout import (
@@ -162,17 +161,7 @@ class LustreClient(Target):
             self._keeper = keeper = self._opened.enter_context(Keeper(self.owner, user=True))
             for restoration in clients.restorations:
                 keeper.undo_command(command_of(restoration), _UNDO_S)
-            place = Path(self.options.path) / f"ascar-lustre-{secrets.token_hex(4)}"
-            keeper.undo_command(removal_of(place))
-            place.mkdir(0o700)
-            self._directory = place / "load"
-            self._directory.mkdir()
-        except OSError as error:
-            self._opened.close()
-            raise StudyError(
-                f"target.path = {self.options.path!r:.80}: {error.strerror}; must be a directory that you "
-                "may write to"
-            ) from error
+            self._directory = load_directory(keeper, "target.path", self.options.path, "lustre")
         except BaseException:
             self._opened.close()
             raise
@@ -221,7 +210,7 @@ class LustreClient(Target):
         directory, self._layout = self.workspace.directory, UNKNOWN
         try:
             shutil.rmtree(directory)
-            directory.mkdir()
+            directory.mkdir(0o700)
         except OSError as error:
             raise StageFailed("lfs", f"{directory}: {error.strerror}") from error
         if layout is not None:
@@ -330,7 +319,6 @@ def _check(options: LustreOptions) -> None:
             f"target.file_system = {options.file_system!r:.80}: must be the name of a Lustre file system, "
             "of at most 8 letters and digits"
         )
-    if "\0" in options.path or not Path(options.path).is_absolute():
-        raise StudyError(f"target.path = {options.path!r:.80}: must be the absolute path of a directory")
+    absolute("target.path", options.path)
     if options.osts is not None and not 1 <= options.osts <= OSTS_MAX:
         raise StudyError(f"target.osts = {options.osts}: must be from 1 to {OSTS_MAX}")

@@ -20,7 +20,6 @@ from ascar.catalogues.mariadb import mariadb
 from ascar.program.mariadb import MariaPrograms
 from ascar.study import convert
 from ascar.systems import Announced, Sample
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.mariadb.activity import METRICS, MariaActivity, statements
 from ascar.systems.mariadb.connection import MariaSession
@@ -60,6 +59,7 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
     """
 
     kind = "mariadb"
+    listed = staticmethod(mariadb)
     watched = METRICS
     nothing = "clients sent no statement"
 
@@ -136,8 +136,3 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
     def announced(self, names: Collection[str]) -> Announced:
         """SET GLOBAL for each setting, and what is read; the right that a user needs."""
         return Announced((*(f"SET GLOBAL {name} = ..." for name in names), *READS), (mariadb_rights(None),))
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in mariadb().values())

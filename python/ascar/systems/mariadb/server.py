@@ -54,8 +54,7 @@ class MariaServer(OwnServer[MariaPrograms]):
         Raises:
             StageFailed: mariadb-install-db fails.
         """
-        self._remove(self.data)
-        self._make(self.data)
+        super().create()
         self._make_temporary()
         install = self.programs.path("mariadb-install-db")
         options = ["--auth-root-authentication-method=normal", "--skip-name-resolve", "--skip-log-bin"]

@@ -95,11 +95,7 @@ def mariadb_space(
     counts = {name: count for name, count in counts.items() if name in today}
     most = {name: memory_bytes // count for name, count in counts.items()}
     most |= {"innodb_log_file_size": memory_bytes, "thread_cache_size": max_connections}
-    chosen = [
-        one
-        for one in known
-        if not one.set_by and (one.expert or parameters == "wide") and (not live or one.context == "dynamic")
-    ]
+    chosen = [one for one in known if one.is_searched(parameters) and (not live or one.context == "dynamic")]
     made = (one.up_to(most.get(one.name), today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="mariadb", allow_weaker=tuple(Guarantee))
     stacks_bytes = max_connections * _STACK_BYTES

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.advice import advised_values
 from ascar.catalogues.mariadb import VERSION_MIN, mariadb
-from ascar.errors import EnvironmentLacks, StudyError
+from ascar.errors import StudyError
 from ascar.program.mariadb import MariaPrograms
 from ascar.results.machine import Need
 from ascar.study import convert
@@ -27,13 +27,13 @@ from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
 from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
 from ascar.systems.mariadb.statements import forms_of, settings_of, statements_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.mariadb import MariaSetting
     from ascar.space import Configuration, Value
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
@@ -78,6 +78,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     """
 
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
+    listed = staticmethod(mariadb)
     told = TOLD
     default_workload: str | None = "sysbench"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -90,11 +91,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
                 f"target.max_connections = {given.max_connections}: must be from 10 to {_CONNECTIONS_MAX}"
             )
         self._programs = MariaPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"MariaDB {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("MariaDB", VERSION_MIN)
         known = tuple(settings_here(self._programs, given.max_connections, binary_log=given.binary_log))
         super().__init__(self.options, known)
         self.advice = advised_values(known, self._memory_bytes)
@@ -111,20 +108,8 @@ class MariaDB(ConfiguredTarget[MariaServer]):
 
         return ExistingMariaDB
 
-    @classmethod
-    def listed(cls) -> Iterable[MariaSetting]:
-        """Every setting of the list, whether the installed version has it or not."""
-        return mariadb().values()
-
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, do what it put off, keep the data, and start on a copy as all later trials do.
-
-        Raises:
-            StageFailed: the data cannot be written or copied, or the server does not start again.
-        """
-        if self._current is not None and not self._entered().saved.exists():
-            self.drain(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self.drain(_SETTLE_S)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What the server says is in force; a file system that needs a cache decides of that by itself.
@@ -167,10 +152,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The server, and a benchmark."""
-        try:
-            found: str | None = f"MariaDB {MariaPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"MariaDB {MariaPrograms.find().version}")
         packages = ("mariadb-server", "mariadb-server")
         load = ("sysbench", "sysbench")
         return (

@@ -16,38 +16,31 @@ from __future__ import annotations
 import logging
 import os
 import re
-import secrets
-import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.catalogues.nfs import nfs
-from ascar.errors import AscarError, EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
 from ascar.results.trial import Change
-from ascar.study import convert
-from ascar.systems import Sample, Target
-from ascar.systems.catalogue import KnownParameter, catalogue_of
-from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
-from ascar.systems.keeper import Keeper, removal_of
-from ascar.systems.machine import backing_of, describe_machine, disk_of
+from ascar.study import absolute, convert
+from ascar.systems import Sample
+from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
+from ascar.systems.keeper import Keeper, load_directory
+from ascar.systems.kernel_parameters import Devices
+from ascar.systems.machine import describe_machine
+from ascar.systems.mount_table import MOUNTINFO
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import (
-    COUNTERS,
-    MOUNTINFO,
-    MOUNTSTATS,
-    check_idle,
-    counters_of,
-    mount_around,
-    sharing,
-)
+from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, check_idle, counters_of, mount_around, sharing
 from ascar.systems.nfs.restoration import RESTORE_S, NfsRestoration
-from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
+from ascar.systems.nfs.settings import NfsEnds, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
+from ascar.systems.nfs.target import NfsTarget
+from ascar.systems.steps import SecondsByStep
 from ascar.systems.undo_record import command_of
 from ascar.workspace import Workspace
 
@@ -84,7 +77,7 @@ class ExistingNfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     remounts: Literal["allowed"] | None = None
 
 
-class ExistingNfs(Target):
+class ExistingNfs(NfsTarget):
     """A mount, or an export, of this machine.
 
     Args:
@@ -94,7 +87,6 @@ class ExistingNfs(Target):
         StudyError: a key is wrong.
     """
 
-    default_workload: str | None = "fio"
     works_already = True
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -104,24 +96,14 @@ class ExistingNfs(Target):
         if self.options.remounts is not None and self.options.path is None:
             raise StudyError("target.remounts = 'allowed': is for a mount; name target.path")
         for key, path in (("path", self.options.path), ("export", self.options.export)):
-            if path is not None and ("\0" in path or not Path(path).is_absolute()):
-                raise StudyError(f"target.{key} = {path!r:.80}: must be the absolute path of a directory")
-        self._settings = {one.parameter_name: one for one in _chosen(self.options)}
-        self.space = nfs_space(self._settings.values(), {})
+            if path is not None:
+                absolute(f"target.{key}", path)
+        super().__init__(_chosen(self.options))
         self.owner = "nfs"
         self._opened = ExitStack()
         self._keeper: Keeper | None = None
         self._mount: NfsMounted | None = None
-        self._ends = NfsEnds(None, None, "")
-        self._undo: tuple[Keeper, NfsRestoration] | None = None
         self._directory: Path | None = None
-        self._current: dict[str, Value] = {}
-        self._applied: Mapping[str, Value] = {}
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in nfs().values())
 
     def __enter__(self) -> ExistingNfs:
         """Note what undoes every change; the values in force become the defaults.
@@ -135,26 +117,21 @@ class ExistingNfs(Target):
             raise EnvironmentLacks("target.server = 'existing': needs root; run ascar through sudo")
         try:
             self._find()
-            self._keeper = self._opened.enter_context(Keeper(self.owner))
             undo = self._opened.enter_context(Keeper(self.owner, user=True))
+            # Ended first: a new mount takes some of the kernel's settings.
+            self._keeper = self._opened.enter_context(Keeper(self.owner))
             self._keeper.lock(*self._held())
             # The keepers have put back what a killed study had left: only now it is the mount of before.
             self._find()
             present = self._ends.values(self._settings.values())
-            # What this machine lacks, and an NFS server without a thread, which a study must not start.
-            self._settings = {
-                name: one
-                for name, one in self._settings.items()
-                if one.name in present and (one.name, present[one.name]) != ("nfsd.threads", 0)
-            }
-            _check_any(self._settings)
+            self._settings = self._tunable(present)
             if self._mount is not None:
-                self._undo = undo, self._restoration(self._mount, present)
-                undo.undo_command(command_of(self._undo[1]), RESTORE_S)
-            self._directory = self._made_directory(undo)
+                undo.undo_command(command_of(self._restoration(self._mount, present)), RESTORE_S)
+            key, path = ("path", self.options.path) if self.options.path else ("export", self.options.export)
+            # Removed before: nothing of ours is on the mount when it is unmounted.
+            self._directory = load_directory(undo, f"target.{key}", path or "", "nfs", RESTORE_S)
             self.space = nfs_space(self._settings.values(), present, largest=self._largest())
-            self._current = {name: present[one.name] for name, one in self._settings.items()}
-            self._applied = self.space.default()
+            self._current = self.space.default()
         except BaseException:
             self._opened.close()
             raise
@@ -163,23 +140,9 @@ class ExistingNfs(Target):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put everything back: the kernel's settings first, of which a new mount takes some."""
-        keeper, undo = self._keeper, self._undo
-        self._keeper, self._undo = None, None
-        with self._opened:
-            if self._directory is not None:
-                # Nothing of ours is on the mount when it is unmounted.
-                LocalNode().run(["rm", "-rf", "--", str(self._directory.parent)], RESTORE_S)
-            if keeper is not None:
-                keeper.close()
-            if undo is not None:
-                with suppress(AscarError):  # the keeper tries again, and says why
-                    undo[1].carry_out()
-                    undo[0].undo_forget(command_of(undo[1]))
-
-    def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """The values in force."""
-        return self._ends.read(self._settings, names)
+        """Put everything back; the keepers do."""
+        self._keeper = None
+        self._opened.close()
 
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs; the mount is made anew only for what takes effect no earlier.
@@ -187,27 +150,23 @@ class ExistingNfs(Target):
         Raises:
             StageFailed: the mount is in use, or the kernel refuses a value, or allows another one.
         """
-        keeper, start_s, steps = self._entered(), time.monotonic(), dict[str, float]()
+        keeper, steps = self._entered(), SecondsByStep()
         before, self._current = self._current, {}
-        applied, self._applied = self._applied, {}
-        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
-        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
-        late = [self._settings[name] for name, value in whole.items() if before.get(name) != value]
-        number = None if self._mount is None else self._mount.number
-        for name, value in wanted.items():
-            one = nfs()[name]
-            if one.where in ("server", "disk") or _is_window(one):
-                knob = one.knob_of(self._ends.disk if one.where == "disk" else number)
-                keeper.knob_write(knob, value if isinstance(value, str) else int(value))
-        if any(one.context == "connection" for one in late):
-            self._mount_anew(wanted)
-            steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
-        client = {name: value for name, value in wanted.items() if nfs()[name].where == "client"}
-        self._ends.set_now(client)
-        self._ends.check(wanted)
-        steps["settings"] = time.monotonic() - start_s
-        self._current, self._applied = dict(whole), configuration
-        return Change.of(self.space.change(applied, configuration), steps)
+        difference, wanted = self.space.change(before, configuration), self._wanted(configuration)
+        with steps.step("settings"):
+            for name, value in wanted.items():
+                if knob := self._knob_of(nfs()[name]):
+                    keeper.knob_write(knob, value)
+        if any(one.context == "connection" for one in self._differing(before, configuration)):
+            with steps.step("mount"):
+                self._mount_anew(wanted)
+        with steps.step("settings"):
+            self._ends.set_now(
+                {name: value for name, value in wanted.items() if nfs()[name].where == "client"}
+            )
+            self._ends.check(wanted)
+        self._current = configuration
+        return Change.of(difference, steps.seconds)
 
     def sample(self) -> Sample:
         """What the client counts of its mount, and the dirty pages of the machine."""
@@ -227,7 +186,7 @@ class ExistingNfs(Target):
         Raises:
             StageFailed: that takes longer.
         """
-        NfsMachine(LocalNode()).run("write back", ["sync"], limit_s)
+        write_back(LocalNode(), limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The greatest age of dirty pages."""
@@ -280,6 +239,19 @@ class ExistingNfs(Target):
             except StageFailed as failure:
                 raise StudyError(f"target.export = {given.export!r:.80}: {failure.message}") from failure
 
+    def _tunable(self, present: Mapping[str, Value]) -> dict[str, NfsSetting]:
+        """The settings that this machine has; an NFS server without a thread is none that a study starts.
+
+        Raises:
+            EnvironmentLacks: there are none.
+        """
+        found = {name: one for name, one in self._settings.items() if present.get(one.name) is not None}
+        if present.get("nfsd.threads") == 0:
+            found.pop("nfsd_threads", None)
+        if not found:
+            raise EnvironmentLacks("target: this machine has nothing of NFS to tune here")
+        return found
+
     def _leave_out_shared(self, places: Collection[str]) -> None:
         """Leave out what a new mount would take from the connections of others that stay."""
         shared = [name for name, one in self._settings.items() if one.name == "nconnect" or _is_window(one)]
@@ -294,13 +266,15 @@ class ExistingNfs(Target):
 
     def _held(self) -> list[str]:
         """The names of what nobody else may tune meanwhile, for the keeper's locks."""
-        place = [] if self._mount is None else [f"nfs:{self._mount.place}"]
-        knobs = [
-            one.knob_of(self._ends.disk)
-            for one in self._settings.values()
-            if one.where == "server" or _is_window(one) or (one.where == "disk" and self._ends.disk)
-        ]
-        return [_NO_LOCK_S_NAME.sub("_", one)[:_NAME_CHARACTERS_MAX] for one in place] + knobs
+        place = "" if self._mount is None else _NO_LOCK_S_NAME.sub("_", f"nfs:{self._mount.place}")
+        names = (place[:_NAME_CHARACTERS_MAX], *map(self._knob_of, self._settings.values()))
+        return [one for one in names if one]
+
+    def _knob_of(self, setting: NfsSetting) -> str:
+        """The keeper's name of a setting; empty: it is none that the keeper sets."""
+        disk = self._ends.disk
+        is_knob = setting.where == "server" or _is_window(setting) or (setting.where == "disk" and disk)
+        return setting.knob_of(disk) if is_knob else ""
 
     def _restoration(self, mount: NfsMounted, present: Mapping[str, Value]) -> NfsRestoration:
         settings = {
@@ -310,20 +284,6 @@ class ExistingNfs(Target):
         }
         mounts = self.options.remounts is not None
         return NfsRestoration(mount.source, mount.place, mount.given, settings, mounts)
-
-    def _made_directory(self, undo: Keeper) -> Path:
-        path = Path(self.options.path or self.options.export or "")
-        place = path / f"ascar-nfs-{secrets.token_hex(4)}"
-        undo.undo_command(removal_of(place))
-        try:
-            place.mkdir()
-            (place / "load").mkdir(0o700)
-        except OSError as error:
-            key = "export" if self.options.path is None else "path"
-            raise StudyError(
-                f"target.{key} = {str(path)!r:.80}: {error.strerror}; must be a directory that root writes to"
-            ) from error
-        return place / "load"
 
     def _largest(self) -> int | None:
         """The most that the server has granted in a request; greater sizes would be made smaller silently."""
@@ -356,22 +316,16 @@ def _disk_below(export: str) -> str | None:
         StudyError: there is no such directory.
     """
     try:
-        volume = backing_of(Path(export))
+        return Devices.below(Path(export)).disk
     except OSError as error:
         raise StudyError(
             f"target.export = {export!r:.80}: {error.strerror}; must be a directory that this machine exports"
         ) from error
-    return None if volume is None else disk_of(volume)
 
 
 def _is_window(setting: NfsSetting) -> bool:
     """Whether it is a setting of the kernel's that new connections take."""
     return setting.where == "client" and setting.context == "connection"
-
-
-def _check_any(settings: Collection[str]) -> None:
-    if not settings:
-        raise EnvironmentLacks("target: this machine has nothing of NFS to tune here")
 
 
 def _chosen(options: ExistingNfsOptions) -> Iterable[NfsSetting]:

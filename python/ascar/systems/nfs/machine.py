@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ascar.errors import EnvironmentLacks, StageFailed
 from ascar.nodes.process import output_of
 from ascar.systems.kernel_files import KernelFiles
-from ascar.systems.nfs.mounts import MOUNTINFO, mount_at
+from ascar.systems.mount_table import MOUNTINFO
+from ascar.systems.nfs.mounts import mount_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

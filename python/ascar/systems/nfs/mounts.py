@@ -1,57 +1,43 @@
-"""Mounts of NFS as the kernel tells them, in `/proc/self/mountinfo` and `mountstats`, and who uses one."""
+"""Mounts of NFS as the kernel tells them, in its table and in `/proc/self/mountstats`, and who uses one."""
 
 from __future__ import annotations
 
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import Refused, StageFailed, StudyError
+from ascar.systems.mount_table import KernelMount, mounts_in, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-MOUNTINFO, MOUNTSTATS = "/proc/self/mountinfo", "/proc/self/mountstats"
-COUNTERS = (
-    "nfs_operations",
-    "nfs_transmissions",
-    "nfs_timeouts",
-    "nfs_queue_s",
-    "nfs_round_trip_s",
-    "nfs_execute_s",
-    "nfs_read_bytes",
-    "nfs_write_bytes",
-)
+MOUNTSTATS = "/proc/self/mountstats"
+# Where they stand among an operation's numbers, and what makes one: times are in milliseconds.
+_OF_OPERATIONS = {
+    "nfs_operations": (0, 1),
+    "nfs_transmissions": (1, 1),
+    "nfs_timeouts": (2, 1),
+    "nfs_queue_s": (5, 1000),
+    "nfs_round_trip_s": (6, 1000),
+    "nfs_execute_s": (7, 1000),
+}
+COUNTERS = (*_OF_OPERATIONS, "nfs_read_bytes", "nfs_write_bytes")
 """What `counters_of` tells of a mount, all operations together."""
 _KINDS = ("nfs", "nfs4")
 _MOUNT_AGAIN = ("autofs", *_KINDS)
 _USERS_SHOWN = 3
-_ESCAPED = re.compile(r"\\([0-7]{3})")
 # What the kernel adds for one connection, and what is another file system's.
 _DERIVED = ("addr=", "clientaddr=", "mountaddr=", "mountport=", "namlen=")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
-@dataclass(frozen=True, slots=True)
-class NfsMounted:
-    """A mount.
+class NfsMounted(KernelMount):
+    """A mount of NFS."""
 
-    Attributes:
-        source: the server and its export.
-        place: the mount point.
-        kind: nfs or nfs4.
-        number: of its backing device information, such as "0:45".
-        options: all of its options, as the kernel has them.
-    """
-
-    source: str
-    place: str
-    kind: str
-    number: str
-    options: tuple[str, ...]
+    __slots__ = ()
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -65,15 +51,6 @@ class NfsMounted:
         return told.removeprefix("addr=") or self.source.rpartition(":/")[0]
 
 
-def mount_points(mountinfo: str) -> list[str]:
-    """Where something is mounted, of whatever kind; a place with several mounts is there several times.
-
-    Args:
-        mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
-    """
-    return [_plain(own[4]) for own, _ in _lines_of(mountinfo)]
-
-
 def kind_below(mountinfo: str, place: str) -> str:
     """The kind of the file system that a mount point of NFS lies on; empty: it is not told.
 
@@ -84,12 +61,9 @@ def kind_below(mountinfo: str, place: str) -> str:
         mountinfo: the text of `/proc/self/mountinfo`.
         place: the mount point.
     """
-    kinds: dict[str, str] = {}
-    below = ""
-    for own, last in _lines_of(mountinfo):
-        kinds[own[0]] = last[0]
-        below = own[1] if last[0] in _KINDS and _plain(own[4]) == place else below
-    return kinds.get(below, "")
+    kinds = {one.id: one.kind for one in mounts_in(mountinfo)}
+    mount = mount_at(mountinfo, place)
+    return "" if mount is None else kinds.get(mount.below, "")
 
 
 def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
@@ -103,17 +77,8 @@ def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
 
 
 def mounted(mountinfo: str) -> list[NfsMounted]:
-    """The mounts of NFS, the latest of each place last; what cannot be read is left out.
-
-    Args:
-        mountinfo: the text of `/proc/self/mountinfo`, see proc(5).
-    """
-    found: list[NfsMounted] = []
-    for own, last in _lines_of(mountinfo):
-        if len(own) > 5 and len(last) == 3 and last[0] in _KINDS:
-            options = dict.fromkeys(one for one in (*own[5].split(","), *last[2].split(",")) if one)
-            found.append(NfsMounted(_plain(last[1]), _plain(own[4]), last[0], own[2], tuple(options)))
-    return found
+    """The mounts of NFS, the latest of each place last; what cannot be read is left out."""
+    return [NfsMounted(*one) for one in mounts_in(mountinfo) if one.kind in _KINDS]
 
 
 def mount_at(mountinfo: str, place: str) -> NfsMounted | None:
@@ -132,7 +97,7 @@ def check_idle(place: str, mountinfo: str) -> None:
         Refused: a process has a file or a directory of it open, something else is mounted on it, or it would
             be mounted again by itself.
     """
-    points = mount_points(mountinfo)
+    points = [one.place for one in mounts_in(mountinfo)]
     if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
         raise Refused(
             f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
@@ -195,7 +160,7 @@ def counters_of(mountstats: str, place: str) -> dict[str, float]:
         words = line.split()
         if line.startswith("device "):
             is_it = words[2:4] == ["mounted", "on"] and words[7:8] in (["nfs"], ["nfs4"])
-            is_it = is_it and _plain(words[4]) == place
+            is_it = is_it and plain(words[4]) == place
             is_found, is_operations = is_found or is_it, False
         elif not is_it or not words:
             continue
@@ -211,26 +176,7 @@ def counters_of(mountstats: str, place: str) -> dict[str, float]:
 
 
 def _add(totals: dict[str, float], words: list[str]) -> None:
-    """The numbers of an operation: count, transmissions, time-outs, bytes, times in milliseconds."""
-    if len(words) < 8 or not all(map(_NUMBER.fullmatch, words)):
-        return
-    count, transmissions, timeouts, _, _, queue_ms, round_trip_ms, execute_ms = map(float, words)
-    totals["nfs_operations"] += count
-    totals["nfs_transmissions"] += transmissions
-    totals["nfs_timeouts"] += timeouts
-    totals["nfs_queue_s"] += queue_ms / 1e3
-    totals["nfs_round_trip_s"] += round_trip_ms / 1e3
-    totals["nfs_execute_s"] += execute_ms / 1e3
-
-
-def _lines_of(mountinfo: str) -> Iterator[tuple[list[str], list[str]]]:
-    """The words of each mount: what it is, and behind the dash its kind, source and options."""
-    for line in mountinfo.split("\n"):
-        own, _, rest = line.partition(" - ")
-        if len(words := own.split(" ")) > 4:
-            yield words, rest.split(" ")
-
-
-def _plain(word: str) -> str:
-    r"""A word of the kernel's, in which a space is `\040`."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), word)
+    """Count the numbers of an operation, if they are whole."""
+    if len(words) == 8 and all(map(_NUMBER.fullmatch, words)):
+        for name, (place, unit) in _OF_OPERATIONS.items():
+            totals[name] += float(words[place]) / unit

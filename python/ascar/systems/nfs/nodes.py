@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ascar.systems.dirty_pages import write_back
 from ascar.systems.nfs.machine import NfsMachine
 from ascar.systems.nfs.settings import NfsEnds
-from ascar.testbed import kernel_disks, kernel_nfs
+from ascar.testbed import kernel_nfs
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_links import star
 from ascar.testbed.kernel_parts import KernelParts, NfsExport, NfsServer, NodeDisk
@@ -87,11 +88,12 @@ class NfsNodes:
         """Shut both down, to be booted with other words of the command line; the disk keeps its files.
 
         Raises:
+            EnvironmentLacks: one does not answer.
             StageFailed: what they hold in memory cannot be written.
         """
         self.unmount()
         self.write_back(_END_S)
-        self.at_server.run("end the disk", kernel_disks.end_words(), _END_S)
+        self.server.end_disks(_END_S)
         for one in (self.client, self.server):
             one.cut()
             one.parts = msgspec.structs.replace(one.parts, kernel_words=words)
@@ -137,8 +139,8 @@ class NfsNodes:
         Raises:
             StageFailed: it takes longer.
         """
-        for one in (self.at_client, self.at_server):
-            one.run("write back", ["sync"], limit_s)
+        for one in (self.client, self.server):
+            write_back(one, limit_s)
 
     def drop_caches(self) -> None:
         """Forget what both have in memory of files.

@@ -15,8 +15,8 @@ import msgspec
 from ascar.catalogues.nfs import nfs
 from ascar.errors import InputError, StageFailed
 from ascar.nodes.local import LocalNode
+from ascar.systems.mount_table import MOUNTINFO, mounts_in
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import MOUNTINFO, mount_points
 from ascar.systems.undo_record import restore
 
 RESTORE_S = 180.0
@@ -56,12 +56,12 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._write(machine, "connection", None)
             self._unmount(machine)
             # What somebody else has mounted there since is left alone.
-            if self.place not in mount_points(machine.read([MOUNTINFO])[0]):
+            if all(one.place != self.place for one in mounts_in(machine.read([MOUNTINFO])[0])):
                 machine.mount(self.source, self.place, self.options)
         mount = machine.mount_of(self.place)
         # Another mount than that of before has values of its own.
         if mount is not None and mount.source == self.source:
-            self._write(machine, "dynamic", mount.number)
+            self._write(machine, "dynamic", mount.device)
 
     def _unmount(self, machine: NfsMachine) -> None:
         """Unmount it, once the load that was killed with ascar has ended."""

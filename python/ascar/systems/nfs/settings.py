@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
 from ascar.errors import StageFailed
+from ascar.systems.kernel_files import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ascar.systems.nfs.machine import NfsMachine
     from ascar.systems.nfs.mounts import NfsMounted
 
-BLOCK_SIZE_FILE = "/proc/fs/nfsd/max_block_size"
 _BOOTED = "/proc/cmdline"
 _BFQ = ("disk.slice_idle", "disk.timeout_sync")
 """What the disk has under one scheduler alone."""
@@ -51,7 +51,7 @@ class NfsEnds:
         if self.client is not None:
             mount = self.mounted()
             found |= {one.name: one.value_in(mount.options) for one in wanted if one.where == "mount"}
-            files = {one.name: one.file(mount.number) for one in wanted if one.where == "client"}
+            files = {one.name: one.file(mount.device) for one in wanted if one.where == "client"}
             found |= _told(self.client, files)
             if booted := [one for one in wanted if one.where == "boot"]:
                 words = self.client.read([_BOOTED])[0].split()
@@ -63,20 +63,6 @@ class NfsEnds:
                 options = self.export_options()
                 found |= {one.name: one.value_in(options) for one in wanted if one.where == "export"}
         return found
-
-    def read(self, settings: Mapping[str, NfsSetting], names: Collection[str]) -> dict[str, Value]:
-        """The values in force by the parameter's name.
-
-        Args:
-            settings: those of the study, by the parameter's name.
-            names: the parameters to read.
-
-        Raises:
-            StageFailed: a machine does not answer, or nothing is mounted.
-        """
-        wanted = {name: one for name, one in settings.items() if name in names}
-        told = self.values(wanted.values())
-        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
 
     def mounted(self) -> NfsMounted:
         """The mount.
@@ -112,7 +98,7 @@ class NfsEnds:
         if self.server is not None:
             self.server.write(self._files(wanted, ("server", "disk"), "dynamic"))
         if self.client is not None and any(nfs()[name].where == "client" for name in wanted):
-            self.client.write(self._files(wanted, ("client",), "dynamic", self.mounted().number))
+            self.client.write(self._files(wanted, ("client",), "dynamic", self.mounted().device))
 
     def set_before_mount(self, wanted: Mapping[str, Value]) -> None:
         """Set what new connections take.
@@ -147,8 +133,6 @@ class NfsEnds:
 
     def _file(self, setting: NfsSetting, number: str | None = None) -> str:
         """The file of a kernel's setting; empty where this server has no disk for it."""
-        if not setting.knob:
-            return BLOCK_SIZE_FILE
         if setting.where == "disk" and self.disk is None:
             return ""
         return setting.file(self.disk if setting.where == "disk" else number)
@@ -182,9 +166,5 @@ def kept_of(given: Iterable[str], names: Collection[str], where: str) -> list[st
 
 
 def _told(machine: NfsMachine, files: Mapping[str, str]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for name, text in zip(files, machine.read(list(files.values())), strict=True):
-        word = next((one[1:-1] for one in text.split() if one.startswith("[")), text.strip())
-        if word:
-            found[name] = nfs()[name].value(word)
-    return found
+    texts = zip(files, machine.read(list(files.values())), strict=True)
+    return {name: nfs()[name].value(value) for name, text in texts if (value := value_of(text))}

@@ -30,7 +30,7 @@ def chosen(
         parameters: "expert" or "wide".
         where: whose settings.
     """
-    return [one for one in nfs().values() if one.where in where and (one.expert or parameters == "wide")]
+    return [one for one in nfs().values() if one.where in where and one.is_searched(parameters)]
 
 
 def nfs_space(

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
-from ascar.quoting import comment, fstab_field, mount_option, shell_line, shell_word, sysctl_line
-from ascar.quoting import udev_assignment as assigned
+from ascar.quoting import (
+    comment,
+    echo_line,
+    fstab_line,
+    mount_options,
+    shell_line,
+    shell_word,
+    sysctl_line,
+    udev_rule,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from ascar.space import Value
 
 SOURCE, PLACE, EXPORTED = "SERVER:/EXPORT", "/MOUNT", "CLIENTS:/EXPORT"
-_DISK = "/sys/block/DEVICE/queue"
+_DEVICE = "DEVICE"
 _READ_AHEAD = "bdi.read_ahead_kb"
 
 
@@ -45,17 +53,19 @@ def forms_of(
             by_where.setdefault(one.where, []).append((one, configuration[one.parameter_name]))
     if not by_where:
         return {}
-    options = [text for one, value in by_where.get("mount", ()) if (text := one.option(value))]
+    whole = [*given, *(text for one, value in by_where.get("mount", ()) if (text := one.option(value)))]
+    disk = by_where.get("disk", ())
+    queue = {one.file(_DEVICE).partition(f"/{_DEVICE}/")[2]: one.text(value) for one, value in disk}
     return {
-        "shell": [*_server(by_where), *_client(by_where, [*given, *options], source, place)],
+        "shell": [*_server(by_where), *_client(by_where, whole, source, place)],
         "nfs.conf": _nfs_conf(by_where),
-        "fstab": [_fstab([*given, *options], source, place)] if "mount" in by_where else [],
+        "fstab": [fstab_line(source, place, "nfs", mount_options(whole))] if "mount" in by_where else [],
         "sysctl": [
             sysctl_line(one.name, value)
             for one, value in by_where.get("client", ())
             if one.name.startswith("sunrpc.")
         ],
-        "udev": _udev(by_where.get("disk", ())),
+        "udev": udev_rule(_DEVICE, queue),
     }
 
 
@@ -65,7 +75,7 @@ def _server(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> lis
         if one.context == "restart":
             lines += [
                 comment("on the server, while no thread of it runs (rpc.nfsd 0):"),
-                _echo(value, "/proc/fs/nfsd/max_block_size"),
+                echo_line(value, one.file(None)),
             ]
         else:
             lines.append(shell_line(["rpc.nfsd", value]))
@@ -74,7 +84,7 @@ def _server(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> lis
             comment(f"among the options of the line in /etc/exports: {','.join(exports)}"),
             shell_line(["exportfs", "-r"]),
         ]
-    lines += [_echo(one.text(value), f"{_DISK}/{_file(one)}") for one, value in by_where.get("disk", ())]
+    lines += [echo_line(one.text(value), one.file(_DEVICE)) for one, value in by_where.get("disk", ())]
     if "boot" in by_where:
         said = " ".join(text for one, value in by_where["boot"] if (text := one.option(value)))
         lines.append(comment(f"on the kernels' command lines, from the next boot on: {said or 'no more'}"))
@@ -97,14 +107,14 @@ def _client(
             continue
         is_mounted = True
         if one.name.startswith("nfs."):
-            lines.append(_echo(value, one.file(None)))
+            lines.append(echo_line(value, one.file(None)))
             setting = one.name.removeprefix("nfs.")
             lines.append(comment(f"to stay: options nfs {setting}={value} in /etc/modprobe.d/90-ascar.conf"))
         else:
             lines.append(shell_line(["sysctl", "-w", f"{one.name}={value}"]))
     if is_mounted:
         lines.append(shell_line(["umount", place]))
-        words = ["-o", ",".join(map(mount_option, options))] if options else []
+        words = ["-o", mount_options(options)] if options else []
         lines.append(shell_line(["mount", "-t", "nfs", *words, source, place]))
     return lines + late
 
@@ -118,24 +128,3 @@ def _nfs_conf(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> l
         if one.name == _READ_AHEAD:
             lines += ["[nfsrahead]", f"nfs={int(value)}", f"nfs4={int(value)}"]
     return lines
-
-
-def _fstab(options: Collection[str], source: str, place: str) -> str:
-    joined = ",".join(map(mount_option, options)) or "defaults"
-    return " ".join(fstab_field(field) for field in (source, place, "nfs", joined, 0, 0))
-
-
-def _udev(disk: Collection[tuple[NfsSetting, Value]]) -> list[str]:
-    if not disk:
-        return []
-    settings = [assigned(f"queue/{_file(one)}", one.text(value)) for one, value in disk]
-    return [", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', 'KERNEL=="DEVICE"', *settings])]
-
-
-def _file(setting: NfsSetting) -> str:
-    """The file of a setting below the queue of its disk."""
-    return setting.file("DEVICE").partition("/queue/")[2]
-
-
-def _echo(value: object, path: str) -> str:
-    return f"{shell_line(['echo', value])} > {shell_word(path)}"

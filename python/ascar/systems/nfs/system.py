@@ -14,7 +14,6 @@ load runs in the client. `server = "existing"` tunes a mount, or a server, of th
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,9 +25,8 @@ from ascar.errors import AscarError, InputError, StageFailed, StudyError
 from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Configuration
-from ascar.study import convert
-from ascar.systems import Sample, Starter, Target
-from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.study import absolute, convert, size
+from ascar.systems import Sample, Starter
 from ascar.systems.counters import device_totals
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper, scratch_directory
@@ -36,12 +34,13 @@ from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
 from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, PLACE, NfsNodes
-from ascar.systems.nfs.settings import in_order, kept_of, options_of
+from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
+from ascar.systems.nfs.target import NfsTarget
+from ascar.systems.steps import SecondsByStep
 from ascar.testbed import user_mode
 from ascar.testbed.kernel_parts import LinkShape, NodeDisk
-from ascar.units import format_size, parse_size
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class NfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str | None = None
 
 
-class Nfs(Target):
+class Nfs(NfsTarget):
     """A server and a client of NFS, of the study's own.
 
     Args:
@@ -95,7 +94,6 @@ class Nfs(Target):
         StudyError: a key is wrong.
     """
 
-    default_workload: str | None = "fio"
     workloads = frozenset({"command", "filebench", "fio"})
     changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
     initialises_lazily = False
@@ -124,24 +122,20 @@ class Nfs(Target):
             open_scenario(self.options.disk)
         except InputError as error:
             raise StudyError(f"target.disk = {self.options.disk!r:.80}: {error.message}") from error
-        size_bytes = _bytes("disk_size", self.options.disk_size, _DISK_BYTES)
+        size_bytes = size("target.disk_size", self.options.disk_size, *_DISK_BYTES)
         self._disk = NodeDisk(
             "data", self.options.disk, size_bytes // 4096 * 4096, file_system=self.options.file_system
         )
         server, client = (
-            _bytes(key, getattr(self.options, key), _MEMORY_BYTES)
+            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES)
             for key in ("server_memory", "client_memory")
         )
         self._memory_mib = server >> 20, client >> 20
-        given = self.options.directory
-        if given is not None and ("\0" in given or not Path(given).is_absolute() or not Path(given).is_dir()):
-            raise StudyError(f"target.directory = {given!r:.80}: must be the absolute path of a directory")
-        self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
-        self.space = nfs_space(self._settings.values(), {}, largest=int(nfs()[_LARGEST].default))
+        if self.options.directory is not None:
+            absolute("target.directory", self.options.directory, is_there=True)
+        super().__init__(chosen(self.options.parameters), int(nfs()[_LARGEST].default))
         self._nodes: NfsNodes | None = None
         self._held = ExitStack()
-        self._current: dict[str, Value] = {}
-        self._applied: Mapping[str, Value] = {}
         self._filled = False
 
     @classmethod
@@ -166,11 +160,6 @@ class Nfs(Target):
             program_need("nbd-client", "the server's disk", ("nbd-client", "nbd"), ("nfs",)),
         )
 
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in nfs().values())
-
     def __enter__(self) -> Nfs:
         """Boot both nodes and mount the export; what is in force then becomes the defaults.
 
@@ -191,7 +180,7 @@ class Nfs(Target):
             threads = int(nfs()["nfsd.threads"].default)
             nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
             self._held.callback(nodes.close)
-            self._nodes = nodes
+            self._nodes, self._ends = nodes, nodes.ends
             self._begin()
             settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
             self.space = nfs_space(settings, nodes.ends.values(settings), largest=largest)
@@ -212,39 +201,35 @@ class Nfs(Target):
         Raises:
             StageFailed: a kernel refuses a value, or allows another one.
         """
-        nodes, steps = self._entered(), dict[str, float]()
+        nodes, steps = self._entered(), SecondsByStep()
         before, self._current = self._current, {}
-        applied, self._applied = self._applied, {}
         if not nodes.are_up:
-            start_s = time.monotonic()
-            self._boot_again()
-            steps["boot"], before, applied = time.monotonic() - start_s, {}, {}
-        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
-        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
+            with steps.step("boot"):
+                self._boot_again()
+            before = {}
+        difference, wanted = self.space.change(before, configuration), self._wanted(configuration)
         if (words := options_of(wanted, "boot")) != nodes.kernel_words:
-            start_s = time.monotonic()
-            nodes.end(words)
-            self._boot_again()
-            steps["boot"], before = time.monotonic() - start_s, {}
-        different = [self._settings[name] for name, value in whole.items() if before.get(name) != value]
+            with steps.step("boot"):
+                self._boot_again(words)
+            before = {}
+        different = self._differing(before, configuration)
         contexts = {one.context for one in different}
-        start_s = time.monotonic()
-        if contexts & {"connection", "restart"}:
-            nodes.unmount()
-            if "restart" in contexts:
+        if "restart" in contexts:
+            with steps.step("server"):
+                nodes.unmount()
                 self._restart_server({**_defaults(), **wanted})
-                steps["server"], start_s = time.monotonic() - start_s, time.monotonic()
-            nodes.ends.set_before_mount(wanted)
-            nodes.mount(options_of(wanted, "mount"))
-            steps["mount"], start_s = time.monotonic() - start_s, time.monotonic()
-        if any(one.where == "export" for one in different):
-            self._export(wanted)
-        nodes.ends.set_now(wanted)
-        nodes.ends.check(wanted)
-        steps["settings"] = time.monotonic() - start_s
-        self._current, self._applied = dict(whole), configuration
-        difference = self.space.change(applied, configuration)
-        return Change.of(difference, steps, filled=self._filled)
+        if contexts & {"connection", "restart"}:
+            with steps.step("mount"):
+                nodes.unmount()
+                nodes.ends.set_before_mount(wanted)
+                nodes.mount(options_of(wanted, "mount"))
+        with steps.step("settings"):
+            if any(one.where == "export" for one in different):
+                self._export(wanted)
+            nodes.ends.set_now(wanted)
+            nodes.ends.check(wanted)
+        self._current = configuration
+        return Change.of(difference, steps.seconds, filled=self._filled)
 
     def settle(self) -> Mapping[str, float]:
         """Nothing is left to be written, and no file is in a memory.
@@ -252,16 +237,13 @@ class Nfs(Target):
         Raises:
             StageFailed: a node does not answer.
         """
-        nodes, start_s = self._entered(), time.monotonic()
-        nodes.write_back(_WRITE_BACK_S)
-        written_s = time.monotonic()
-        nodes.drop_caches()
+        nodes, steps = self._entered(), SecondsByStep()
+        with steps.step("write back"):
+            nodes.write_back(_WRITE_BACK_S)
+        with steps.step("drop caches"):
+            nodes.drop_caches()
         self._filled = True
-        return {"write back": written_s - start_s, "drop caches": time.monotonic() - written_s}
-
-    def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """The values in force."""
-        return self._entered().ends.read(self._settings, names)
+        return steps.seconds
 
     def health(self, limit_s: float) -> None:
         """See that the client reaches its files.
@@ -337,9 +319,11 @@ class Nfs(Target):
         threads, block_bytes = wanted["nfsd.threads"], wanted["nfsd.max_block_size"]
         self._entered().at_server.restart_server(int(threads), int(block_bytes))
 
-    def _boot_again(self) -> None:
-        """Boot after a node has died; the files on the disk are there again."""
+    def _boot_again(self, words: tuple[str, ...] | None = None) -> None:
+        """Boot after a node has died, or with other words; the files on the disk are there again."""
         try:
+            if words is not None:
+                self._entered().end(words)
             self._begin()
         except StageFailed:
             raise
@@ -352,7 +336,7 @@ class Nfs(Target):
         nodes.at_server.export(CLIENTS, nodes.ends.exported, (*options_of(wanted, "export"), *kept))
 
     def _close(self) -> None:
-        self._nodes, self._current, self._applied, self._filled = None, {}, {}, False
+        self._nodes, self._ends, self._current, self._filled = None, NfsEnds(None, None, ""), {}, False
         self._held.close()
 
     def _entered(self) -> NfsNodes:
@@ -363,14 +347,3 @@ class Nfs(Target):
 
 def _defaults() -> dict[str, Value]:
     return {name: one.default for name, one in nfs().items()}
-
-
-def _bytes(key: str, given: str, allowed: tuple[int, int]) -> int:
-    try:
-        size_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.{key}: {error.message}") from None
-    low, high = allowed
-    if not low <= size_bytes <= high:
-        raise StudyError(f"target.{key} = {given!r}: must be from {format_size(low)} to {format_size(high)}")
-    return size_bytes

@@ -15,7 +15,6 @@ from ascar.errors import SpaceError, StudyError
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.space.parameter import identifier
-from ascar.systems.catalogue import catalogue_of
 from ascar.systems.own_server.target import START_S, OwnServerTarget, ServerKeys
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from ascar.catalogues.server_setting import RankedSetting
     from ascar.space import Configuration, Value
-    from ascar.systems.catalogue import KnownParameter
     from ascar.systems.own_server.server import OwnServer
 
 Given = bool | int | float | str
@@ -65,11 +63,6 @@ class ConfiguredTarget(OwnServerTarget[S]):
         self._known = {one.name: one for one in known}
         self._given = settings_of_today(keys.settings, self._known)
         self._afresh = False
-
-    @classmethod
-    def listed(cls) -> Iterable[RankedSetting]:
-        """Every setting of the kind's list, whether the installed version has it or not."""
-        raise NotImplementedError
 
     def _settings(self) -> Mapping[str, str]:
         """What the server says of all its settings, by its own names."""
@@ -138,11 +131,6 @@ class ConfiguredTarget(OwnServerTarget[S]):
         """What results are valid for."""
         settings = {name: str(value) for name, value in self._given.items()}
         return {**super().describe(), "settings": settings, "data": self._data}
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list, whether the installed version has it or not."""
-        return catalogue_of(one.parameter() for one in cls.listed())
 
     def _before(self, name: str) -> Given:
         """The value of a setting in the server of today."""

@@ -90,7 +90,8 @@ class OwnServer(Generic[P]):
         Raises:
             StageFailed: it cannot be made.
         """
-        raise NotImplementedError
+        self._remove(self.data)
+        self._make(self.data)
 
     def begin(self, lines: Sequence[str], limit_s: float) -> None:
         """Start the server with lines of its configuration file, and wait until it answers.

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.program.account import Account
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
+from ascar.study import size
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.keeper import Keeper, removal_of
 from ascar.systems.machine import backing_of, describe_machine, file_system_of
-from ascar.units import format_size, parse_size
+from ascar.systems.steps import SecondsByStep
 from ascar.workspace import Workspace, reaching
 
 if TYPE_CHECKING:
@@ -97,7 +98,10 @@ class OwnServerTarget(Target, Generic[S]):
     def __init__(self, keys: ServerKeys) -> None:
         self._keys = keys
         self._account = Account.of(keys.user, self.name, self.account)
-        self._limit_bytes = None if keys.memory_limit is None else _limit_of(keys.memory_limit)
+        limit = keys.memory_limit
+        self._limit_bytes = (
+            None if limit is None else size("target.memory_limit", limit, MEMORY_LIMIT_BYTES_MIN)
+        )
         self._memory_bytes = memory_of(keys.memory, self._limit_bytes)
         self._directory = self._checked_directory(keys.directory)
         self._keeper: Keeper | None = None
@@ -113,6 +117,13 @@ class OwnServerTarget(Target, Generic[S]):
     def _lines(self, configuration: Configuration) -> Sequence[str]:
         """The lines of the server's configuration file."""
         raise NotImplementedError
+
+    def _end_fill(self) -> None:
+        """Do what a fill has put off, before its data is kept.
+
+        Raises:
+            StageFailed: it cannot be done.
+        """
 
     def _told(self) -> Sample:
         """What the server tells of itself.
@@ -174,21 +185,17 @@ class OwnServerTarget(Target, Generic[S]):
         Raises:
             StageFailed: the server refuses it.
         """
-        server, steps = self._entered(), dict[str, float]()
+        server, steps = self._entered(), SecondsByStep()
         before, self._current = self._current, None
-        start_s = time.monotonic()
-        server.stop()
-        steps["stop"], start_s = time.monotonic() - start_s, time.monotonic()
+        with steps.step("stop"):
+            server.stop()
         filled = server.saved.exists()
-        if filled:
-            server.load()
-        else:
-            server.create()
-        steps["data"], start_s = time.monotonic() - start_s, time.monotonic()
-        server.begin(self._lines(configuration), START_S)
-        steps["start"] = time.monotonic() - start_s
+        with steps.step("data"):
+            server.load() if filled else server.create()
+        with steps.step("start"):
+            server.begin(self._lines(configuration), START_S)
         self._current = configuration
-        return Change.of(self.space.change(before or {}, configuration), steps, filled=filled)
+        return Change.of(self.space.change(before or {}, configuration), steps.seconds, filled=filled)
 
     def settle(self) -> Mapping[str, float]:
         """After the fill, keep the data, and start on a copy of it as all later trials do.
@@ -199,6 +206,7 @@ class OwnServerTarget(Target, Generic[S]):
         server = self._entered()
         if server.saved.exists() or self._current is None:
             return {}
+        self._end_fill()
         start_s = time.monotonic()
         server.stop()
         server.save()
@@ -291,21 +299,7 @@ def memory_of(given: str | None, limit_bytes: int | None = None) -> int:
     """
     if given is None:
         return limit_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-    try:
-        memory_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.memory: {error.message}") from None
+    memory_bytes = size("target.memory", given)
     if limit_bytes is not None and memory_bytes > limit_bytes:
         raise StudyError(f"target.memory = {given!r}: must be at most target.memory_limit")
     return memory_bytes
-
-
-def _limit_of(given: str) -> int:
-    try:
-        limit_bytes = parse_size(given)
-    except InputError as error:
-        raise StudyError(f"target.memory_limit: {error.message}") from None
-    if limit_bytes < MEMORY_LIMIT_BYTES_MIN:
-        least = format_size(MEMORY_LIMIT_BYTES_MIN)
-        raise StudyError(f"target.memory_limit = {given!r}: must be at least {least}")
-    return limit_bytes

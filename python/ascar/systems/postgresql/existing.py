@@ -25,7 +25,6 @@ from ascar.quoting import shell_line
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Announced, Sample
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.existing.activity import LATENCY, THROUGHPUT
 from ascar.systems.existing.restart import ServerRestart
@@ -68,6 +67,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
     """
 
     kind = "postgresql"
+    listed = staticmethod(postgresql)
     watched = METRICS
     nothing = "no transaction was committed"
 
@@ -178,11 +178,6 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
             (*changes, f"{RELOAD};", f"{REPLAN};", f"{READ};", *(f"{one};" for one in LOOKS), *restarts),
             ("superuser, or from PostgreSQL 15 on:", *(f"{one};" for one in grants(role, names))),
         )
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in postgresql().values())
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:

@@ -50,7 +50,7 @@ def postgresql_space(
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
     """
-    space = _space_of([one.parameter() for one in settings if one.expert or parameters == "wide"])
+    space = _space_of([one.parameter() for one in settings if one.is_searched(parameters)])
     parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
     default = space.default()
     used_kib = sum(count * int(default[name]) for name, count in parts.items())
@@ -85,7 +85,7 @@ def live_space(
     wanted = [
         one
         for one in known.values()
-        if (restarts or one.context != "postmaster") and (one.expert or parameters == "wide")
+        if (restarts or one.context != "postmaster") and one.is_searched(parameters)
     ]
     if in_force is None:
         return _space_of([one.parameter() for one in wanted])

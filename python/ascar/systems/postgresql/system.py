@@ -21,7 +21,7 @@ from ascar.program.postgresql import Programs
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample, Starter
-from ascar.systems.catalogue import KnownParameter, catalogue_of
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
@@ -71,6 +71,7 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     """
 
     name, kind, account, socket = "PostgreSQL", "postgresql", "postgres", SOCKET
+    listed = staticmethod(postgresql)
     told = frozenset(statistics.COUNTERS)
     default_workload: str | None = "pgbench"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -154,16 +155,8 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         return ExistingPostgreSQL
 
     @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list, whether the installed version has it or not."""
-        return catalogue_of(one.parameter() for one in postgresql().values())
-
-    @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """The server, and its own benchmark."""
-        try:
-            found: str | None = f"PostgreSQL {Programs.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"PostgreSQL {Programs.find().version}")
         packages = ("postgresql", "postgresql-server postgresql-contrib")
         return (Need("postgres", "the server that is tuned", found, ("postgresql",), *packages),)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks, StageFailed
-from ascar.systems.machine import find_program
+from ascar.program.found import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ascar.errors import Refused, SpaceError, StageFailed
@@ -19,9 +17,10 @@ from ascar.systems.program.placeholders import texts_of, value_from
 from ascar.systems.program.readiness import accepts, await_ready
 from ascar.systems.program.unit import Unit
 from ascar.systems.program.wiring import Wiring, restart_of
+from ascar.systems.steps import SecondsByStep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Generator, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from ascar.space import ChangeCost, Configuration, Value
@@ -29,21 +28,6 @@ if TYPE_CHECKING:
     from ascar.systems.program.options import ProgramOptions
 
 _UNDO_S_MAX = 60.0
-
-
-@dataclass(slots=True)
-class _Steps:
-    """Seconds by step of a change."""
-
-    seconds: dict[str, float]
-
-    @contextmanager
-    def step(self, name: str) -> Generator[None]:
-        start_s = time.monotonic()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start_s
 
 
 class DeclaredProgram:
@@ -144,7 +128,7 @@ class DeclaredProgram:
             StageFailed: a step failed; the next configuration is applied as the first one.
         """
         assert self.wiring is not None, "a target learns its space before it is used"
-        steps = _Steps({})
+        steps = SecondsByStep()
         values = texts_of(configuration, self.options.booleans)
         first, self._in_force = self._in_force is None, None
         if first:

@@ -154,8 +154,7 @@ class ProgramSystem(Target):
             self._kernel[name]: value for name, value in configuration.items() if name in self._kernel
         }
         for native in with_reset({self._kernel[name] for name in changed & self._kernel.keys()}, of_kernel):
-            value = of_kernel[native]
-            self._of_root().knob_write(native, value if isinstance(value, str) else int(value))
+            self._of_root().knob_write(native, of_kernel[native])
         own = {name: value for name, value in configuration.items() if name not in self._kernel}
         steps = dict(self._program.apply(changed - self._kernel.keys(), Configuration(own)))
         steps["settings"] = max(0.0, time.monotonic() - start_s - sum(steps.values()))

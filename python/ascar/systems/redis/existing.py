@@ -20,7 +20,6 @@ from ascar.catalogues.redis import redis
 from ascar.program.redis import RedisPrograms
 from ascar.study import convert
 from ascar.systems import Announced, Sample
-from ascar.systems.catalogue import KnownParameter, catalogue_of
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.redis.activity import METRICS, RedisActivity
 from ascar.systems.redis.connection import RedisSession
@@ -60,6 +59,7 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
     """
 
     kind = "redis"
+    listed = staticmethod(redis)
     watched = METRICS
     nothing = "clients sent no command"
 
@@ -148,8 +148,3 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
             (*changes, "CONFIG GET *", *(one for one in COMMANDS if not one.startswith("CONFIG"))),
             (redis_rights(self.options.user or "default"),),
         )
-
-    @classmethod
-    def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:  # noqa: ARG003
-        """Every setting of the list."""
-        return catalogue_of(one.parameter() for one in redis().values())

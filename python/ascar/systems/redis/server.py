@@ -50,11 +50,6 @@ class RedisServer(OwnServer[RedisPrograms]):
         """The path of the socket; Redis' own programs know no variable for it."""
         return {"REDIS_SOCKET": str(self.socket)}
 
-    def create(self) -> None:
-        """Make an empty directory of data."""
-        self._remove(self.data)
-        self._make(self.data)
-
     def save(self) -> None:
         """Keep the data as it is, as a snapshot and as the base of a log; the server is stopped.
 

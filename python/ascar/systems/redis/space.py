@@ -41,7 +41,7 @@ def redis_space(
         settings: the values in force before the study, by the server's names; they are the defaults.
         memory_bytes: the memory that the server may use.
     """
-    chosen = [one for one in programs.settings().values() if _is_searched(one, parameters)]
+    chosen = [one for one in programs.settings().values() if one.is_searched(parameters)]
     made = (one.parameter(settings.get(one.name)) for one in chosen)
     space = Space(tuple(made), name="redis", allow_weaker=tuple(Guarantee))
     return _limited(space, memory_bytes)
@@ -76,7 +76,7 @@ def live_redis_space(
     wanted = [
         one
         for one in settings.values()
-        if one.context == "dynamic" and one.name not in LEAVES_SOMETHING and _is_searched(one, parameters)
+        if one.context == "dynamic" and one.name not in LEAVES_SOMETHING and one.is_searched(parameters)
     ]
     if told is None:
         found = [replace(one, when="").parameter() for one in wanted]
@@ -88,7 +88,3 @@ def live_redis_space(
         found = [one.parameter() for one in known if one is not None]
     space = Space(tuple(found), name="redis", allow_weaker=tuple(Guarantee))
     return _limited(space, memory_bytes)
-
-
-def _is_searched(one: RedisSetting, parameters: str) -> bool:
-    return not one.set_by and (one.expert or parameters == "wide")

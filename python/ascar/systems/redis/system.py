@@ -29,15 +29,14 @@ from ascar.systems.redis.space import redis_space
 from ascar.systems.redis.statements import forms_of, named, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.redis import RedisSetting
     from ascar.space import Configuration
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
 
-_VERSION_MIN = "7.0"
+_VERSION_MIN = (7, 0)
 _WRITE_S = 600.0
 
 
@@ -75,6 +74,7 @@ class Redis(ConfiguredTarget[RedisServer]):
     """
 
     name, kind, account, socket = "Redis", "redis", "redis", SOCKET
+    listed = staticmethod(redis)
     told = COUNTERS | GAUGES
     default_workload: str | None = "redis-benchmark"
     starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
@@ -82,10 +82,7 @@ class Redis(ConfiguredTarget[RedisServer]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")
         self._programs = RedisPrograms.find(self.options.version, self.options.flavour)
-        if not self._programs.has(_VERSION_MIN):
-            raise EnvironmentLacks(
-                f"Redis {self._programs.version} is too old; ascar tunes versions from {_VERSION_MIN} on"
-            )
+        self._programs.check_from("Redis", _VERSION_MIN)
         super().__init__(self.options, self._programs.settings().values())
         self.space = redis_space(self.options.parameters, self._programs, self._given, self._memory_bytes)
         percent = float(self._before("auto-aof-rewrite-percentage"))
@@ -100,11 +97,6 @@ class Redis(ConfiguredTarget[RedisServer]):
 
         return ExistingRedis
 
-    @classmethod
-    def listed(cls) -> Iterable[RedisSetting]:
-        """Every setting of the list, whether the installed version has it or not."""
-        return redis().values()
-
     def _start_again(self, configuration: Configuration) -> None:
         """Start the server again on the data that it has, which it writes first."""
         server = self._entered()
@@ -113,16 +105,8 @@ class Redis(ConfiguredTarget[RedisServer]):
         server.begin_log()
         server.begin(self._lines(configuration), _WRITE_S)
 
-    def settle(self) -> Mapping[str, float]:
-        """After the fill, keep the data, and start on a copy of it as all later trials do.
-
-        Raises:
-            StageFailed: the data cannot be saved or copied, or the server does not start again.
-        """
-        server = self._entered()
-        if self._current is not None and not server.saved.exists():
-            server.snapshot()
-        return super().settle()
+    def _end_fill(self) -> None:
+        self._entered().snapshot()
 
     def _told(self) -> Sample:
         """INFO's totals and memory, and the work that persistence has put off."""

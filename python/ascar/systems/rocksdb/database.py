@@ -62,15 +62,6 @@ class RocksDatabase(OwnServer[RocksPrograms]):
             for path in copies[1:]:
                 self._remove(path)
 
-    def create(self) -> None:
-        """Make an empty directory, in which the fill makes the database.
-
-        Raises:
-            StageFailed: it cannot be made.
-        """
-        self._remove(self.data)
-        self._make(self.data)
-
     def begin(self, lines: Sequence[str], limit_s: float) -> None:
         """Write the OPTIONS file, and open an empty database with it.
 

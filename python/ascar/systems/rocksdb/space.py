@@ -57,7 +57,7 @@ def rocksdb_space(
     """
     today = {one.name: given.get(one.name, one.default) for one in known}
     most = {_BUFFER: memory_bytes // 2, _CACHE: memory_bytes}
-    chosen = [one for one in known if one.expert or parameters == "wide"]
+    chosen = [one for one in known if one.is_searched(parameters)]
     made = (one.up_to(most.get(one.name), today[one.name]).parameter(today[one.name]) for one in chosen)
     space = Space(tuple(made), name="rocksdb", allow_weaker=tuple(Guarantee))
     names = set(space.names)

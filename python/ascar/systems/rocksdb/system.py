@@ -17,12 +17,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ascar.catalogues.rocksdb import VERSION_MIN, rocksdb
-from ascar.errors import EnvironmentLacks
 from ascar.program.rocksdb import RocksPrograms
 from ascar.quoting import comment
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample
+from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.systems.program.foreground import MARK, ending_of
 from ascar.systems.rocksdb.database import RocksDatabase
@@ -31,10 +31,9 @@ from ascar.systems.rocksdb.options_file import options_lines
 from ascar.systems.rocksdb.space import options_here, rocksdb_space
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from ascar.catalogues.rocksdb import RocksOption
     from ascar.results.trial import Change
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
@@ -79,6 +78,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     """
 
     name, kind, account, socket = "RocksDB", "rocksdb", "nobody", None
+    listed = staticmethod(rocksdb)
     told = frozenset(f"rocksdb_{name}" for name in _TOTALS)
     default_workload: str | None = "db_bench"
     changes_while_working = frozenset()
@@ -87,21 +87,12 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RocksDBOptions, "target")
         self._programs = RocksPrograms.find(self.options.version)
-        if self._programs.number < VERSION_MIN:
-            raise EnvironmentLacks(
-                f"RocksDB {self._programs.version} is too old; ascar tunes versions from "
-                f"{'.'.join(map(str, VERSION_MIN))} on"
-            )
+        self._programs.check_from("RocksDB", VERSION_MIN)
         here = tuple(options_here(self._programs.defaults()))
         super().__init__(self.options, here)
         self._putting_off = tuple(one for one in here if one.puts_off)
         self.space = rocksdb_space(self.options.parameters, here, self._given, self._memory_bytes)
         self._ending: list[str] | None = None
-
-    @classmethod
-    def listed(cls) -> Iterable[RocksOption]:
-        """Every option of the list, whether the installed version has it or not."""
-        return rocksdb().values()
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -121,15 +112,8 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         self._entered().lay_out([f"{name}={whole[name]!r}" for name in sorted(layout & set(whole))])
         return super().apply(configuration)
 
-    def settle(self) -> Mapping[str, float]:
-        """After a fill, do what it put off, and keep the data.
-
-        Raises:
-            StageFailed: the data cannot be written or copied.
-        """
-        if self._current is not None and not self._entered().saved.exists():
-            self.drain(_SETTLE_S)
-        return super().settle()
+    def _end_fill(self) -> None:
+        self.drain(_SETTLE_S)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What RocksDB says is in force in a database that is opened with the OPTIONS file."""
@@ -201,10 +185,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
         """db_bench, which brings the library."""
-        try:
-            found: str | None = f"RocksDB {RocksPrograms.find().version}"
-        except EnvironmentLacks:
-            found = None
+        found = found_by(lambda: f"RocksDB {RocksPrograms.find().version}")
         packages = ("rocksdb-tools", "rocksdb-tools")
         return (Need("db_bench", "the database that is tuned, and the load", found, ("rocksdb",), *packages),)
 

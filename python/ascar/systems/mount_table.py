@@ -1,0 +1,57 @@
+"""What is mounted, as the kernel tells it in `/proc/self/mountinfo` (proc(5))."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+MOUNTINFO = "/proc/self/mountinfo"
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+class KernelMount(NamedTuple):
+    """A mount.
+
+    Attributes:
+        id: the mount's number.
+        below: the number of the mount that it lies on.
+        device: the number of its device, such as "8:1".
+        place: the mount point.
+        kind: the type of the file system.
+        source: what is mounted: a device, or a server and its export.
+        options: its options and those of the file system, each once.
+    """
+
+    id: str
+    below: str
+    device: str
+    place: str
+    kind: str
+    source: str
+    options: tuple[str, ...]
+
+
+def mounts_in(mountinfo: str) -> list[KernelMount]:
+    """The mounts of a text, the latest of each place last; lines that cannot be read are left out."""
+    found: list[KernelMount] = []
+    for line in mountinfo.split("\n"):  # a name may have what Python takes for other ends of a line
+        before, _, behind = line.partition(" - ")
+        own, last = before.split(" "), behind.split(" ")
+        if len(own) > 5 and len(last) == 3:
+            options = tuple(dict.fromkeys(one for one in (*own[5].split(","), *last[2].split(",")) if one))
+            found.append(KernelMount(own[0], own[1], own[2], plain(own[4]), last[0], plain(last[1]), options))
+    return found
+
+
+def mounts_here() -> list[KernelMount]:
+    """The mounts that this process sees; none where the kernel does not tell."""
+    try:
+        return mounts_in(Path(MOUNTINFO).read_text("utf-8", errors="replace"))
+    except OSError:
+        return []
+
+
+def plain(word: str) -> str:
+    r"""A word of the kernel's, in which a space is `\040`."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), word)
