@@ -44,8 +44,8 @@ _CRASHES_MAX = 2
 # A trial is begun if there is time for what this share of the trials took.
 _MOST = 0.8
 _WAIT_S = 60.0
-# A search should have room for so many trials: a design of the usual size and half as many that it guides, or,
-# where a short load says the same as a long one, twice as many.
+# A search should have room for so many trials: a design of the usual size and half as many that it guides;
+# twice as many where a short load says the same as a long one.
 _SEARCH_TRIALS, _SEARCH_TRIALS_SHORT = 16, 32
 # Loads are not made shorter for less than this.
 _SHORTER_MAX = 0.75
@@ -318,8 +318,8 @@ class Campaign:
         Few long loads say more of each configuration, and less of where the best one is, than many short
         ones. Where a search has room for less than `_SEARCH_TRIALS` trials like the default's first, or
         `_SEARCH_TRIALS_SHORT` where short loads do not mislead, loads are as much shorter, but not below the
-        study's least length. Infinite where there is room, or where a load cannot be ended early. What a short
-        load says wrong is not claimed: the last comparison has loads of its own length
+        study's least length. Infinite where there is room, or where a load cannot be ended early. What a
+        short load says wrong is not claimed: the last comparison has loads of its own length
         (`ascar.cycles.PairLoad`). A run that goes on with another budget keeps what it began with.
         """
         made = self.of(Purpose.DEFAULT)

@@ -16,7 +16,7 @@ from ascar.quoting import (
     shell_line,
     sysctl_line,
     tuned_line,
-    udev_queue_rule,
+    udev_rule,
 )
 from ascar.space import ChangeCost
 from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
@@ -185,7 +185,7 @@ def _settings(recipe: Recipe) -> list[str]:
 
 
 def _udev(recipe: Recipe) -> list[str]:
-    return udev_queue_rule("DEVICE", _queue(recipe))
+    return udev_rule("DEVICE", {f"queue/{name}": value for name, value in _queue(recipe).items()})
 
 
 def _tuned(recipe: Recipe) -> list[str]:
