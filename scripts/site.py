@@ -2,6 +2,7 @@
 
     python scripts/site.py              into build/site/site/VERSION, from copies in build/site/docs
     python scripts/site.py PUBLISHED    with the other versions that a published site has
+    python scripts/site.py --jobs 4     four pages at a time: what they measure disturbs one another
 
 Pages stay plain Markdown. Links that lead out of docs/ lead to the copies beside it; one that leads nowhere
 ends it. What commands print is what they print while the site is built (`scripts/outputs.py`).
@@ -9,11 +10,13 @@ ends it. What commands print is what they print while the site is built (`script
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tomli_w
@@ -40,7 +43,13 @@ _LINK = re.compile(r"\]\(((?:\.\./)*)([^)#\s]+)")
 
 def main() -> int:
     """Build it."""
-    published = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
+    parser = argparse.ArgumentParser(description="Build the documentation as a site, into build/site.")
+    parser.add_argument("published", nargs="?", type=Path, help="a published site, for its other versions")
+    parser.add_argument("--jobs", type=int, default=1, help="pages whose commands run at a time (default 1)")
+    given = parser.parse_args()
+    if given.jobs < 1:
+        parser.error(f"--jobs {given.jobs}: must be 1 or more")
+    published = given.published and given.published.resolve()
     if published is not None and (published.is_relative_to(SOURCES) or not (published / VERSIONS).is_file()):
         sys.stderr.write(
             f"{published}: must be a published site, with its {VERSIONS}, outside of {SOURCES}\n"
@@ -55,18 +64,26 @@ def main() -> int:
     (pages / "README.md").rename(pages / "index.md")
     for page in pages.rglob("*.md"):
         page.write_text(_linked(page.relative_to(pages), page.read_text("utf-8")), "utf-8")
-    for page in marked_pages(pages):
-        try:
-            page.write_text(with_outputs(page.read_text("utf-8")), "utf-8")
-        except OutputError as error:
-            sys.stderr.write(f"{page.relative_to(pages)}: {error}\n")
-            return 1
+    with ThreadPoolExecutor(given.jobs) as pool:
+        said = list(pool.map(_written, marked_pages(pages)))
+    sys.stderr.write("".join(said))
+    if any(said):
+        return 1
     (SOURCES / "zensical.toml").write_text(tomli_w.dumps({"project": _project(pages)}), "utf-8")
     words = [ROOT / "scripts/tool", "site", "zensical", "build", "--strict"]
     status = subprocess.run(words, cwd=SOURCES, check=False).returncode
     if status == 0:
         _offer_versions(published)
     return status
+
+
+def _written(page: Path) -> str:
+    """Write into a page what its commands print; what is wrong, or nothing."""
+    try:
+        page.write_text(with_outputs(page.read_text("utf-8")), "utf-8")
+    except OutputError as error:
+        return f"{page.relative_to(SOURCES / 'docs')}: {error}\n"
+    return ""
 
 
 def _offer_versions(published: Path | None) -> None:

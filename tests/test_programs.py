@@ -29,7 +29,7 @@ NEEDS = {
 }
 QUICK = """
 [stop]
-trials = 4
+trials = 2
 [verify]
 runs_min = 2
 runs_max = 2

@@ -60,7 +60,7 @@ def test_it_is_tuned_and_exported_and_nothing_is_left(
     ascar: Callable[..., Any], place: Path, tmp_path: Path
 ) -> None:
     study = tmp_path / "pg.toml"
-    study.write_text(TEXT.replace("PLACE", str(place)))
+    study.write_text(TEXT.replace("PLACE", str(place)).replace("trials = 4", "trials = 2"))
     tuned = ascar("tune", study, "--json")
     assert tuned.status in {0, 3}, tuned.err
     assert tuned.document["counts"]["complete"] >= 2

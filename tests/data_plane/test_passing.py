@@ -376,7 +376,7 @@ def test_a_server_that_dies_under_load_ends_the_client(start, folder):
             "--bs=4k",
             "--iodepth=16",
             "--time_based",
-            "--runtime=60",
+            "--runtime=600",
             f"--output={folder}/fio.log",
         ]
     )
@@ -385,7 +385,7 @@ def test_a_server_that_dies_under_load_ends_the_client(start, folder):
         assert load.poll() is None, (folder / "fio.log").read_text() + proxy.log()
         return any(one["replies"] > 10 for one in proxy.streams())
 
-    until(is_served)
+    until(is_served, 90.0)
     server.send_signal(signal.SIGKILL)
     assert load.wait(20) != 0
     until(lambda: not proxy.streams())

@@ -32,7 +32,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
 def test_sqlite_is_tuned_in_it_without_rights(images: Images) -> None:
     container = images.said("buildah", "from", IMAGE)
     script = (
-        "id -un; ascar init sqlite --out study.toml >/dev/null && ascar tune study.toml --budget 20s --json"
+        "id -un; ascar init sqlite --out study.toml >/dev/null && ascar tune study.toml --budget 12s --json"
     )
     done = images.run("buildah", "run", container, "--", "sh", "-ec", script)
     assert done.returncode in {0, 3}, done.stderr

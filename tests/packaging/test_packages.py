@@ -38,7 +38,7 @@ STUDY = """
 [study]
 name = "of-a-user"
 objective = "maximize throughput_ops_per_s"
-budget = "60 s"
+budget = "25 s"
 [target]
 kind = "localfs"
 size = "512 MiB"
@@ -127,7 +127,7 @@ def test_sqlite_is_tuned_where_only_the_packages_are_installed(installed: Path) 
     assert "extras: explore" in told
     assert "message server: /usr/lib/ascar/bin/nats-server" in told
     done(installed, "cd /root && touch begun && ascar init sqlite --out study.toml && ascar check study.toml")
-    said = inside(installed, "cd /root && ascar tune study.toml --budget 30s --json")
+    said = inside(installed, "cd /root && ascar tune study.toml --budget 12s --json")
     assert said.returncode in {0, 3}, said.stderr
     assert json.loads(said.stdout)["verdict"]["kind"]
     # Nothing was compiled at run time: users could not write that.

@@ -169,7 +169,7 @@ def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Path, 
     )
     assert begun.returncode == 0, begun.stderr
     told = run_inside(
-        debian, "sh", "-c", "cd /root && ascar tune study.toml --budget 30s --json", timeout_s=300.0 * costs
+        debian, "sh", "-c", "cd /root && ascar tune study.toml --budget 12s --json", timeout_s=300.0 * costs
     )
     assert told.returncode in {0, 3}, told.stderr
     assert json.loads(told.stdout)["verdict"]["kind"]

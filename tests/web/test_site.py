@@ -34,7 +34,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def site(*published: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, ROOT / "scripts/site.py", *published]
+    words = [sys.executable, ROOT / "scripts/site.py", "--jobs", "6", *published]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
 
 
