@@ -142,7 +142,8 @@ def group_of(nodeid: str) -> str:
     text = _text_of(ROOT / path)
     if _is_all_of_machine(ROOT / path):
         return "machine"
-    if 'scope="module"' in text or 'importorskip("jax"' in text:  # JAX takes seconds to import and to compile
+    # JAX takes seconds to import and to compile.
+    if any(word in text for word in ('scope="module"', 'importorskip("jax"', "import classic_parts")):
         return path
     if classes and 'scope="class"' in text:
         return f"{path}::{classes[0]}"

@@ -10,20 +10,16 @@ import msgspec
 import numpy as np
 import pytest
 
-pytest.importorskip("jax", reason="the extra 'drl' is not installed")
-
+import classic_parts as parts
 from ascar.capes.axes import Axis
-from ascar.capes.classic.checkpoint import read_header, restore, save
-from ascar.capes.classic.descent import descend, first_moments
 from ascar.capes.classic.experience import Experience
 from ascar.capes.classic.hyperparameters import GAME, PAPER, THESIS, DeepQHyperparameters
-from ascar.capes.classic.learner import Classic, ClassicBatch
-from ascar.capes.classic.steps import first_state, make_step, sizes_of, values_of
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 from ascar.learning import Transitions, forward, gradient, targets
 from ascar.learning.network import initialized, views
 
+pytestmark = parts.needs_jax
 KNOBS = (Axis("a", 3, 0, 6, 1),)
 SMALL = msgspec.structs.replace(
     GAME,
@@ -61,13 +57,13 @@ def test_a_step_is_plain_q_learning():
     hyper = DeepQHyperparameters(
         optimizer="rmsprop", learning_rate=1e-2, hidden_size=7, gradient_norm_max=1e6
     )
-    state = first_state(hyper, sizes_of(hyper, 6, 5), rng)
+    state = parts.first_state(hyper, parts.sizes_of(hyper, 6, 5), rng)
     network = type(state.network)(type(one)(*map(np.asarray, one)) for one in state.network)
     batch = _batch(rng)
     wanted = targets(network, batch, hyper.discount)
     error = np.abs(forward(network, batch.states)[np.arange(8), batch.actions] - wanted).mean()
     slope = gradient(network, batch, wanted)
-    stepped = make_step(hyper)(state, batch)
+    stepped = parts.make_step(hyper)(state, batch)
     assert float(stepped.prediction_error) == pytest.approx(error, rel=1e-4)
     for before, after, follower, part in zip(
         network, stepped.state.network, stepped.state.target, slope, strict=True
@@ -90,10 +86,15 @@ def test_a_descent_is_that_of_optax(optimizer, longest):
     network = views(initialized((4, 3, 2), rng), (4, 3, 2))
     descent = optax.adam(1e-2) if optimizer == "adam" else optax.rmsprop(1e-2, decay=0.9)
     reference = optax.chain(optax.clip_by_global_norm(longest), descent)
-    mine, moments, theirs, state = network, first_moments(hyper, network), network, reference.init(network)
+    mine, moments, theirs, state = (
+        network,
+        parts.first_moments(hyper, network),
+        network,
+        reference.init(network),
+    )
     for _ in range(3):
         slope = views(rng.normal(size=len(initialized((4, 3, 2), rng))).astype(np.float32), (4, 3, 2))
-        mine, moments = descend(hyper, slope, mine, moments)
+        mine, moments = parts.descend(hyper, slope, mine, moments)
         updates, state = reference.update(slope, state)
         theirs = optax.apply_updates(theirs, updates)
     for one, other in zip(mine, theirs, strict=True):
@@ -102,12 +103,12 @@ def test_a_descent_is_that_of_optax(optimizer, longest):
 
 
 def test_hidden_layers_are_as_wide_as_the_input_unless_said_otherwise():
-    assert sizes_of(THESIS, 1760, 5) == (1760, 1760, 1760, 5)
-    assert sizes_of(PAPER, 1760, 5) == (1760, 600, 600, 5)
+    assert parts.sizes_of(THESIS, 1760, 5) == (1760, 1760, 1760, 5)
+    assert parts.sizes_of(PAPER, 1760, 5) == (1760, 600, 600, 5)
 
 
 def test_it_learns_where_the_reward_is():
-    learner = Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
+    learner = parts.Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
     values, _ = _play(learner, 900)
     assert np.mean(values[-150:]) > 9
     assert learner.steps > 800
@@ -117,7 +118,7 @@ def test_it_learns_where_the_reward_is():
 @pytest.mark.slow
 def test_a_crowd_is_as_good_as_one():
     experiences = [Experience(KNOBS, 2, SMALL, np.random.default_rng(seed)) for seed in range(4)]
-    batch = ClassicBatch(experiences, SMALL)
+    batch = parts.ClassicBatch(experiences, SMALL)
     settings = [(3.0,)] * 4
     total = []
     for tick in range(900):
@@ -132,11 +133,11 @@ def test_a_crowd_is_as_good_as_one():
 
 
 def test_a_checkpoint_goes_on_where_it_was_left(tmp_path):
-    learner = Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
+    learner = parts.Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
     _play(learner, 200)
-    save(tmp_path / "learner.npz", learner, ("setting", "value"))
-    again = Classic(KNOBS, 2, SMALL, np.random.default_rng(4))
-    header = restore(tmp_path / "learner.npz", again)
+    parts.save(tmp_path / "learner.npz", learner, ("setting", "value"))
+    again = parts.Classic(KNOBS, 2, SMALL, np.random.default_rng(4))
+    header = parts.restore(tmp_path / "learner.npz", again)
     assert header.indicators == ("setting", "value")
     assert (again.steps, again.experience.exploration.ticks, again.experience.scale) == (
         learner.steps,
@@ -144,11 +145,13 @@ def test_a_checkpoint_goes_on_where_it_was_left(tmp_path):
         learner.experience.scale,
     )
     states = np.random.default_rng(5).normal(size=(3, 4)).astype(np.float32)
-    assert values_of(again.state, states) == pytest.approx(values_of(learner.state, states))
+    assert parts.values_of(again.state, states) == pytest.approx(parts.values_of(learner.state, states))
     batch = _batch(np.random.default_rng(6), inputs=4, actions=3)
-    step = make_step(SMALL)
+    step = parts.make_step(SMALL)
     one, two = step(learner.state, batch), step(again.state, batch)
-    assert values_of(one.state, states) == pytest.approx(values_of(two.state, states)), "moments too"
+    assert parts.values_of(one.state, states) == pytest.approx(parts.values_of(two.state, states)), (
+        "moments too"
+    )
     assert list(tmp_path.iterdir()) == [tmp_path / "learner.npz"]
 
 
@@ -181,28 +184,28 @@ def _rewritten(source, target, change):
     ],
 )
 def test_a_foreign_or_newer_checkpoint_is_refused(tmp_path, change, words):
-    learner = Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
-    save(tmp_path / "good.npz", learner)
+    learner = parts.Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
+    parts.save(tmp_path / "good.npz", learner)
     _rewritten(tmp_path / "good.npz", tmp_path / "bad.npz", change)
     with pytest.raises(InputError, match=words):
-        restore(tmp_path / "bad.npz", learner)
+        parts.restore(tmp_path / "bad.npz", learner)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
-    learner = Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
-    save(tmp_path / "good.npz", learner)
+    learner = parts.Classic(KNOBS, 2, SMALL, np.random.default_rng(3))
+    parts.save(tmp_path / "good.npz", learner)
     whole = (tmp_path / "good.npz").read_bytes()
     bad = tmp_path / "bad.npz"
     for content in (b"", b"hello", whole[: len(whole) // 2], whole[:100] + bytes(200) + whole[300:]):
         bad.write_bytes(content)
         with pytest.raises(InputError, match="checkpoint"):
-            restore(bad, learner)
+            parts.restore(bad, learner)
     with zipfile.ZipFile(bad, "w") as file:
         file.writestr("other.txt", "no arrays")
     with pytest.raises(InputError, match="checkpoint"):
-        read_header(bad)
+        parts.read_header(bad)
     with pytest.raises(InputError, match="No such file"):
-        read_header(tmp_path / "none.npz")
+        parts.read_header(tmp_path / "none.npz")
 
 
 def test_a_checkpoint_never_runs_code(tmp_path):
@@ -214,7 +217,7 @@ def test_a_checkpoint_never_runs_code(tmp_path):
 
     np.savez(tmp_path / "evil.npz", header=np.array([Evil()], object))
     with pytest.raises(InputError, match="damaged"):
-        read_header(tmp_path / "evil.npz")
+        parts.read_header(tmp_path / "evil.npz")
     assert not marker.exists()
 
 

@@ -5,22 +5,20 @@ import math
 import numpy as np
 import pytest
 
+import classic_parts as parts
 from ascar.capes.axes import Axis
 from ascar.capes.classic.hyperparameters import DeepQHyperparameters
 from ascar.capes.policy import TickObservation
 from ascar.errors import InputError
 
-pytest.importorskip("jax")
-
-from ascar.capes.process.classic_policy import ClassicPolicy, action_between
-
+pytestmark = parts.needs_jax
 KNOBS = (Axis("a", 5, 0, 10, 1), Axis("b", 2, 0, 4, 2))
 SMALL = DeepQHyperparameters(hidden_size=8, ticks_per_observation=2, minibatch=4, exploration_ticks=50)
 
 
 @pytest.fixture
 def policy():
-    return ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(1))
+    return parts.ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(1))
 
 
 def seen(tick, setting, value=1.0):
@@ -32,7 +30,7 @@ def seen(tick, setting, value=1.0):
     [((5, 2), 0), ((6, 2), 1), ((4, 2), 2), ((5, 4), 3), ((5, 0), 4), ((6, 4), None), ((8, 2), None)],
 )
 def test_what_a_change_was(after, action):
-    assert action_between(KNOBS, (5, 2), after) == action
+    assert parts.action_between(KNOBS, (5, 2), after) == action
 
 
 def test_stored_ticks_are_transitions_and_jumps_are_passed_over(policy):
@@ -53,13 +51,13 @@ def test_stored_ticks_are_transitions_and_jumps_are_passed_over(policy):
 def test_an_action_that_nobody_carried_out_was_none_and_a_refused_one_had_no_effect(policy):
     replay = policy.classic.experience.replay
     for refused, expected in ((True, "kept"), (False, 0)):
-        policy = ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(2))
+        policy = parts.ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(2))
         replay = policy.classic.experience.replay
         wanted, tick = (5.0, 2.0), 0
         while wanted == (5.0, 2.0):
             tick += 1
             wanted = policy.decide(seen(tick, (5.0, 2.0), float(tick)))
-        action = action_between(KNOBS, (5.0, 2.0), wanted)
+        action = parts.action_between(KNOBS, (5.0, 2.0), wanted)
         policy.withdraw(wanted, (5.0, 2.0), refused=refused)
         policy.watch(seen(tick + 1, (5.0, 2.0)))
         policy.watch(seen(tick + 2, (5.0, 2.0)))
@@ -74,7 +72,7 @@ def test_it_goes_on_where_it_was_written_down(policy):
     for tick in range(1, 60):
         policy.decide(seen(tick, (5.0, 2.0), float(tick % 7)))
     header, arrays = policy.written()
-    again = ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(9))
+    again = parts.ClassicPolicy(KNOBS, 2, SMALL, np.random.default_rng(9))
     again.read(header, arrays)
     assert again.epsilon == policy.epsilon == pytest.approx(0.05)
     assert again.prediction_error == policy.prediction_error and not math.isnan(again.prediction_error)
