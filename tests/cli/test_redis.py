@@ -131,7 +131,7 @@ def test_most_of_what_a_mis_set_server_loses_is_won_back(
 [study]
 name = "lists"
 objective = "maximize throughput_ops_per_s"
-budget = "20 s"
+budget = "40 s"
 [target]
 kind = "redis"
 directory = "{place}"
@@ -145,7 +145,7 @@ tuned = ["hash_max_listpack_entries", "latency_tracking"]
 load_min = "0.5 s"
 load_max = "1 s"
 [stop]
-trials = 6
+trials = 15
 [recommend]
 margin = 0
 """
