@@ -124,10 +124,10 @@ def test_a_directory_that_cannot_be_written_is_named():
 
 
 def test_a_missing_program_is_named_with_its_packages(tmp_path, monkeypatch):
-    from ascar.systems import machine
+    from ascar.program import found
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(machine, "_ADMIN_PATH", ())
+    monkeypatch.setattr(found, "_ADMIN_PATH", ())
     image = str(tmp_path / "image")
     refused(EnvironmentLacks, "the program blkid is missing: Debian `apt install util-linux`", image=image)
     with pytest.raises(

@@ -38,11 +38,9 @@ class CephPrograms(InstalledVersion):
 
     Attributes:
         folder: the directory of the programs.
-        version: the version as ceph-osd says it, such as "16.2.15".
     """
 
     folder: Path
-    version: str
 
     @classmethod
     def find(cls, version: int | None = None) -> CephPrograms:
@@ -121,4 +119,4 @@ def _found(path: str) -> CephPrograms | str:
     for name in _NEEDED:
         if not os.access(folder / name, os.X_OK):
             return name
-    return CephPrograms(folder, ".".join(version.groups()))
+    return CephPrograms(".".join(version.groups()), folder)

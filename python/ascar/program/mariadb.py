@@ -30,11 +30,9 @@ class MariaPrograms(InstalledVersion):
 
     Attributes:
         server: the path of the server.
-        version: the version as the server says it, such as "10.11.6".
     """
 
     server: Path
-    version: str
 
     @classmethod
     def find(cls, version: int | None = None) -> MariaPrograms:
@@ -83,7 +81,7 @@ def _found(path: str) -> MariaPrograms | None:
         said = "" if server is None else said_by(server, "--version").out
         version = _VERSION.search(said)
         if server is not None and version is not None:
-            return MariaPrograms(Path(server), ".".join(version.groups()))
+            return MariaPrograms(".".join(version.groups()), Path(server))
     return None
 
 

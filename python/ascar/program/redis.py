@@ -30,12 +30,10 @@ class RedisPrograms(InstalledVersion):
     Attributes:
         flavour: "redis" or "valkey".
         server: the path of the server.
-        version: the version as the server says it, such as "7.0.15".
     """
 
     flavour: str
     server: Path
-    version: str
 
     @classmethod
     def find(cls, version: int | None = None, flavour: str | None = None) -> RedisPrograms:
@@ -94,4 +92,4 @@ def _known(flavour: str, path: str) -> RedisPrograms | None:
     version = _VERSION.search(said_by(server, "--version").out)
     if version is None:
         return None
-    return RedisPrograms(flavour, Path(server), ".".join(version.groups()))
+    return RedisPrograms(".".join(version.groups()), flavour, Path(server))

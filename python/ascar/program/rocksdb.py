@@ -60,11 +60,9 @@ class RocksPrograms(InstalledVersion):
 
     Attributes:
         bench: the path of db_bench.
-        version: the version as db_bench says it, such as "7.8.3".
     """
 
     bench: Path
-    version: str
 
     @classmethod
     def find(cls, version: int | None = None) -> RocksPrograms:
@@ -123,7 +121,7 @@ def _found(path: str) -> RocksPrograms | None:
     version = None if bench is None else _VERSION.search("".join(said_by(bench, "--version")[:2]))
     if bench is None or version is None:
         return None
-    return RocksPrograms(Path(bench), ".".join(version.groups()))
+    return RocksPrograms(".".join(version.groups()), Path(bench))
 
 
 @cache

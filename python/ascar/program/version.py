@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ascar.errors import EnvironmentLacks
 
 
+@dataclass(frozen=True, slots=True)
 class InstalledVersion:
     """Programs of one version; a system says which they are.
 
@@ -12,7 +15,6 @@ class InstalledVersion:
         version: the version as one of them says it, such as "16.2.15".
     """
 
-    __slots__ = ()
     version: str
 
     @property

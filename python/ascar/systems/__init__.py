@@ -13,7 +13,7 @@ from ascar.systems.placement import Placement
 from ascar.systems.starter import Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from types import TracebackType
 
     from ascar.catalogues import KernelSetting
@@ -109,9 +109,6 @@ class System(Protocol):
     space: Space
     """The catalogue: every parameter and every value it can take; the study may restrict it."""
 
-    listed: ClassVar[Callable[[], Mapping[str, ListedSetting]] | None] = None
-    """Its settings by name, whether an installed version has them or not; None: there is no list of them."""
-
     works_already: ClassVar[bool] = False
     """Whether it works for others before a study: once entered, its space's defaults are what is in force."""
 
@@ -139,6 +136,11 @@ class System(Protocol):
         """Programs, rights and facilities of the kernel that this kind needs, found or not."""
         return ()
 
+    @staticmethod
+    def listed() -> Mapping[str, ListedSetting] | None:
+        """Its settings by name, those of all versions; None: there is no list of them."""
+        return None
+
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter] | None:  # noqa: ARG003
         """What it has, by parameter, told without looking at the machine; None: what a study gives it.
@@ -150,7 +152,8 @@ class System(Protocol):
         Args:
             options: the `[target]` table without its kind.
         """
-        return None if cls.listed is None else catalogue_of(one.parameter() for one in cls.listed().values())
+        known = cls.listed()
+        return None if known is None else catalogue_of(one.parameter() for one in known.values())
 
     @classmethod
     def offers(cls) -> Mapping[str, KernelSetting]:
