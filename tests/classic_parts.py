@@ -8,19 +8,25 @@ from typing import Any
 
 import pytest
 
-HOMES = (
-    "ascar.capes.classic.checkpoint",
-    "ascar.capes.classic.descent",
-    "ascar.capes.classic.learner",
-    "ascar.capes.classic.steps",
-    "ascar.capes.process.classic_policy",
-)
+HOMES = {
+    "Classic": "ascar.capes.classic.learner",
+    "ClassicBatch": "ascar.capes.classic.learner",
+    "ClassicPolicy": "ascar.capes.process.classic_policy",
+    "action_between": "ascar.capes.process.classic_policy",
+    "descend": "ascar.capes.classic.descent",
+    "first_moments": "ascar.capes.classic.descent",
+    "first_state": "ascar.capes.classic.steps",
+    "make_step": "ascar.capes.classic.steps",
+    "read_header": "ascar.capes.classic.checkpoint",
+    "restore": "ascar.capes.classic.checkpoint",
+    "save": "ascar.capes.classic.checkpoint",
+    "sizes_of": "ascar.capes.classic.steps",
+    "values_of": "ascar.capes.classic.steps",
+}
 needs_jax = pytest.mark.skipif(find_spec("jax") is None, reason="the extra 'drl' is not installed")
 
 
 def __getattr__(name: str) -> Any:
-    for home in HOMES:
-        module = import_module(home)
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise AttributeError(name)
+    if name not in HOMES:
+        raise AttributeError(name)
+    return getattr(import_module(HOMES[name]), name)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 OBJECTIVE = objective_of("throughput")
 WIDE = RuleSet.uniform(Action(0, 3200, 0))
-TICKS_S, TRIAL_S = 30.0, 120.0
+TICKS_S, TRIAL_S = 60.0, 120.0
 
 
 @pytest.fixture
