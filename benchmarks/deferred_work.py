@@ -10,6 +10,9 @@ margin 3%.
 
 write-back   transactions that change four pages of a file of 1 GiB and make a record of a log durable;
              `vm.dirty_expire_centisecs` of 3 s against 10 min
+dirty limits  a file is written from its begin on, 300 MB a second at most; `vm.dirty_background_ratio` and
+             `vm.dirty_ratio` of 10 and 20 against 40 and 60, the ends of what is searched. The load writes
+             up to 6 GB: with 40 GB of memory and more it reaches neither limit
 log          SQLite in WAL mode, a database of 200 MB; a checkpoint every 100 pages against every 4,000
 commit       small files that are created and removed; ext4's `commit=` of 5 s against 60 s
 checkpoints  PostgreSQL, pgbench's simple-update on 480 MB; `max_wal_size` of 256 MB and `checkpoint_timeout`
@@ -41,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import Benchmark, Piece, called, mean, number, table
 
 from ascar.campaign import PreparedStudy, ignore, take_up
+from ascar.catalogues import linux
 from ascar.charging import uncharged
 from ascar.errors import Refused, StageFailed
 from ascar.history import History
@@ -75,7 +79,7 @@ class Trap:
         account: whom the volume belongs to; None: whoever calls.
         fs: the volume's file system; on XFS a server's data is copied for each trial without reading it.
         size: the volume's.
-        keys: further keys of the server's `[target]` table.
+        keys: further keys of the `[target]` table.
     """
 
     default: Mapping[str, float]
@@ -123,6 +127,31 @@ def _pages(other: int, load_s: int, pairs: int) -> Trap:
         },
         {"kind": "filebench", "wml": str(HERE / "deferred_pages.f")},
         iops=500,
+    )
+
+
+def _dirty_limits(load_s: int, pairs: int) -> Trap:
+    default = {"vm_dirty_background_ratio": 10, "vm_dirty_ratio": 20}
+    most = {one: linux()[one.replace("_", ".", 1)].search[1] for one in default}
+    return Trap(
+        default,
+        most,
+        load_s,
+        pairs,
+        {
+            "preset": "storage-v5",
+            "allow_cost": ["dyn-kernel"],
+            "parameters": {
+                name: {"values": [value, most[name]], "default": value} for name, value in default.items()
+            },
+        },
+        {
+            "kind": "fio",
+            "options": {"rw": "write", "bs": "1m", "size": "8g", "rate": "300m", "ioengine": "psync"},
+        },
+        iops=80,
+        size="10 GiB",
+        keys={"memory": "none"},
     )
 
 
@@ -268,6 +297,7 @@ def _deferred_writes(load_s: int, pairs: int) -> Trap:
 
 TRAPS = {
     "write-back": _pages(60000, 8, PAIRS),
+    "dirty limits": _dirty_limits(20, PAIRS),
     "log": _log(8, 2 * PAIRS),
     "commit": _commit(8, PAIRS),
     "checkpoints": _checkpoints(20, PAIRS),
@@ -293,7 +323,7 @@ def target_of(trap: Trap) -> Generator[dict[str, Any]]:
             "user": trap.account,
         }
         if trap.server is None:
-            yield {"kind": "localfs", "machine_wide": "settings", **volume}
+            yield {"kind": "localfs", "machine_wide": "settings", **volume, **trap.keys}
             return
         with LocalFileSystem({**volume, "machine_wide": False, "memory": "none"}) as held:
             held.apply(held.space.default())

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace as altered
+from scripts.catalogue import differences, told_by_mariadb
 
 from ascar.capes.session.parameters import session_parameters
 from ascar.catalogues.mariadb import mariadb
@@ -42,16 +44,7 @@ if TYPE_CHECKING:
 
 PACE = LoadTiming(1.0, 2.0, 1.0, lambda series: False)
 SMALL = {"kind": "sysbench", "tables": 2, "rows": 1000, "clients": 2}
-COLUMNS = """
-SELECT lower(variable_name), variable_scope, variable_type, coalesce(numeric_min_value, ''),
-       coalesce(numeric_max_value, ''), coalesce(numeric_block_size, ''), coalesce(enum_value_list, ''),
-       read_only, coalesce(default_value, '')
-FROM information_schema.system_variables"""
-# A new start where the server takes a statement: it would resize in the background, and within other limits.
-# Before 11.0, the doublewrite buffer takes a new start.
-STARTED_ANEW = {"innodb_buffer_pool_size", "innodb_log_file_size", "innodb_doublewrite"}
-# What the server decides when it starts, or only tells once it has a pool of threads.
-DECIDED = {"innodb_io_capacity_max"}
+# What the server only tells once it has a pool of threads.
 POOLED = {"thread_pool_size"}
 
 pytestmark = pytest.mark.skipif(
@@ -116,29 +109,16 @@ class TestMariaDBContract(TargetContract):
 
 
 def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:
-    rows = (row.split("\t") for row in server_of(working).ask(COLUMNS).splitlines())
-    told = {row[0]: row[1:] for row in rows}
-    kinds = {"boolean": {"BOOLEAN", "ENUM"}, "real": {"DOUBLE"}}
-    compared = 0
-    for name, setting in mariadb().items():
-        if name not in told:
-            continue
-        compared += 1
-        scope, kind, least, most, step, words, read_only, default = told[name]
-        expected = "restart" if read_only == "YES" else "dynamic" if scope == "GLOBAL" else "connection"
-        assert setting.context == ("restart" if name in STARTED_ANEW else expected), name
-        assert setting.value(default) == setting.default or name in DECIDED, (name, default)
-        if setting.kind == "choice":
-            listed = words.split(",") if words else [str(one) for one in range(int(least), int(most) + 1)]
-            assert set(setting.values) <= set(listed), (name, words)
-        elif setting.kind == "integer":
-            assert "INT" in kind, name
-            assert int(least) <= setting.search[0] <= setting.search[1] <= int(most), (name, least, most)
-            assert setting.step % max(1, int(step)) == 0, (name, step)
-            assert all(int(least) <= int(one) for one in setting.special), name
-        else:
-            assert kind in kinds[setting.kind], (name, kind)
-    assert compared >= 100
+    told = {one.name: one for one in told_by_mariadb(server_of(working))}
+    known = [one for name, one in mariadb().items() if name in told]
+    assert len(known) >= 100
+    assert differences("mariadb", known, told) == []
+    first, capacity = known[0], mariadb()["innodb_io_capacity"]
+    wrong = [altered(first, default=1), altered(capacity, search=(1, 1000))]
+    assert differences("mariadb", wrong, told) == [
+        f"{first.name}: default = 1: the server says {first.default}",
+        "innodb_io_capacity: search = 1: the server takes 100 to 4294967295",
+    ]
 
 
 def test_temporary_tables_are_not_where_those_of_other_servers_are(working: MariaDB) -> None:

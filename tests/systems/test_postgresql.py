@@ -10,14 +10,17 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
+from scripts.catalogue import ToldSetting, asked, differences, entry
 
-from ascar.catalogues.postgresql import postgresql_of
+from ascar.catalogues.postgresql import postgresql, postgresql_of
 from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
 from ascar.program.postgresql import Programs
 from ascar.space import ChangeCost, Guarantee
@@ -83,22 +86,62 @@ class TestPostgreSQLContract(TargetContract):
         return nullcontext(self.kept)
 
 
-def test_the_catalogue_is_what_the_server_says(target: PostgreSQL) -> None:
-    target.apply(target.space.default())
-    assert target._server is not None
-    columns = "name, context, boot_val, coalesce(unit, ''), coalesce(array_to_string(enumvals, ','), '')"
-    rows = target._server.ask(f"SELECT {columns} FROM pg_settings").splitlines()
-    told = {row.split("|")[0]: row.split("|")[1:] for row in rows if row.count("|") == 4}
-    known = tuple(settings_here(target._programs))
+@pytest.fixture(scope="module")
+def told() -> dict[str, ToldSetting]:
+    """What the installed server says of its settings."""
+    _, _, told = asked("postgresql")
+    return told
+
+
+def test_the_catalogue_is_what_the_server_says(told: dict[str, ToldSetting]) -> None:
+    known = tuple(settings_here(Programs.find()))
     assert len(known) >= 100
-    for setting in known:
-        name = setting.name
-        context, default, unit, values = told[name]
-        assert setting.context == context, name
-        if name not in ("effective_io_concurrency", "max_wal_size", "min_wal_size", "wal_buffers"):
-            assert setting.value(default, unit) == setting.default, name
-        if setting.kind == "choice":
-            assert set(setting.values) <= set(values.split(",")), name
+    assert set(postgresql_of(Programs.find().major)) <= set(told)
+    assert differences("postgresql", known, told) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "altered", "line"),
+    [
+        ("work_mem", {"default": 8192}, "default = 8192: the server says 4096"),
+        ("work_mem", {"search": (1, 1024)}, "search = 1: the server takes 64 to 2147483647"),
+        ("bgwriter_delay", {"search": (10, 20_000)}, "search = 20000: the server takes 10 to 10000"),
+        ("wal_buffers", {"special": {"-2": "none"}}, "special = -2: the server takes -1 to 2097144"),
+        ("shared_buffers", {"step": 1}, "step = 1: the server takes multiples of 8"),
+        ("shared_buffers", {"context": "user"}, "context = 'user': the server says postmaster"),
+        ("checkpoint_timeout", {"unit": "min"}, "unit = 'min': the server says 's'"),
+        ("fsync", {"kind": "integer"}, "kind = 'integer': the server says boolean"),
+        ("work_mem", {"name": "work_memory"}, "the server has no such setting"),
+    ],
+)
+def test_an_altered_entry_of_the_catalogue_is_told(
+    told: dict[str, ToldSetting], name: str, altered: dict[str, Any], line: str
+) -> None:
+    one = replace(postgresql()[name], **altered)
+    assert differences("postgresql", [one], told) == [f"{one.name}: {line}"]
+
+
+def test_an_unknown_word_of_the_catalogue_is_told(told: dict[str, ToldSetting]) -> None:
+    one = replace(postgresql()["synchronous_commit"], values=("on", "off", "maybe"))
+    (line,) = differences("postgresql", [one], told)
+    assert line.startswith("synchronous_commit: values = ['maybe']: the server takes ")
+
+
+def test_what_the_catalogue_does_not_list_is_printed_as_an_entry_of_it(told: dict[str, ToldSetting]) -> None:
+    written = tomllib.loads("\n".join(map(entry, told.values())))["setting"]
+    assert [one["name"] for one in written] == list(told)
+    work_mem = next(one for one in written if one["name"] == "work_mem")
+    known = {"kind": "integer", "search": [64, 2147483647], "default": 4096, "unit": "kB", "context": "user"}
+    assert known.items() <= work_mem.items()
+
+
+def test_a_version_that_cannot_be_asked_is_one_line() -> None:
+    script = Path(__file__).resolve().parents[2] / "scripts/catalogue.py"
+    words = [sys.executable, str(script), "postgresql", "--version", "99"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert said.returncode == 2
+    assert said.stderr.startswith("target.version = 99: must be one of the versions that are installed")
+    assert (said.stdout, said.stderr.count("\n")) == ("", 1)
 
 
 def test_newer_versions_have_more_settings_and_other_defaults() -> None:
@@ -137,6 +180,51 @@ echo "FATAL:  invalid value for parameter" >&2
     server.chmod(0o755)
     found = {one.name: one.values for one in settings_here(Programs(tmp_path, "18.1"))}
     assert found == {"io_method": ("worker", "sync"), "wal_compression": ("off", "pglz")}
+
+
+def test_numbers_that_the_server_does_not_take_are_refused_before_the_study(
+    tmp_path: Path,
+) -> None:
+    names = ["work_mem", "shared_buffers", "bgwriter_delay", "random_page_cost"]
+    names += ["maintenance_work_mem", "checkpoint_timeout", "min_wal_size", "max_wal_size"]
+    lines = "".join(f"{one}\\t\\n" for one in names)
+    (tmp_path / "postgres").write_text(
+        f"""#!/bin/sh
+[ "$1" != --version ] || exec echo "postgres (PostgreSQL) 18.1"
+[ "$1" != --describe-config ] || exec printf '{lines}'
+refuse() {{ echo "FATAL:  $1 is outside the valid range for parameter \\"$2\\" ($3)" >&2; exit 1; }}
+case "$*" in
+    *checkpoint_timeout=*) echo 'FATAL:  invalid value for parameter "checkpoint_timeout": "x"' >&2; exit 1 ;;
+    *work_mem=1048576kB*) refuse "1048576 kB" work_mem "64 .. 65536" ;;
+    *shared_buffers=16384kB*) refuse "2048 8kB" shared_buffers "2049 8kB .. 1073741823 8kB" ;;
+    *bgwriter_delay=10ms*) refuse "10 ms" bgwriter_delay "300 ms .. 400 ms" ;;
+    *random_page_cost=*) refuse 0.5 random_page_cost "1.5 .. 1.79769e+308" ;;
+esac
+"""
+    )
+    (tmp_path / "postgres").chmod(0o755)
+    found = {one.name: one for one in settings_here(Programs(tmp_path, "18.1"))}
+    assert found["work_mem"].search == (256, 65536)
+    assert found["shared_buffers"].search == (16392, 33554432), "in the server's unit, and with its step"
+    assert "bgwriter_delay" not in found, "its default is not taken"
+    assert found["random_page_cost"].search[0] == 1.5
+    assert found["checkpoint_timeout"] == postgresql()["checkpoint_timeout"], "no range was the reason"
+
+    space = postgresql_space("wide", found.values(), 10, 4 << 30)
+    with pytest.raises(SpaceError, match=r"space\.parameters\.work_mem.*1048576") as told:
+        space_from_table({"parameters": {"work_mem": {"values": [4096, 1048576]}}}, space)
+    assert "\n" not in told.value.message
+
+
+def test_a_server_that_refuses_what_nobody_asked_about_is_asked_no_more(tmp_path: Path) -> None:
+    (tmp_path / "postgres").write_text(
+        """#!/bin/sh
+[ "$1" != --describe-config ] || exec printf 'work_mem\\t\\n'
+echo 'FATAL:  1 kB is outside the valid range for parameter "other" (2 .. 3)' >&2
+"""
+    )
+    (tmp_path / "postgres").chmod(0o755)
+    assert [one.name for one in settings_here(Programs(tmp_path, "18.1"))] == ["work_mem"]
 
 
 def test_the_spaces_of_an_expert_and_of_everything() -> None:

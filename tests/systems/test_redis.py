@@ -16,6 +16,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripts.catalogue import differences, told_by_redis
 
 from ascar.capes.session.parameters import session_parameters
 from ascar.catalogues.redis import redis
@@ -101,9 +102,8 @@ class TestRedisContractWithKeptData(TestRedisContract):
 
 
 def test_the_catalogue_is_what_the_server_says(server: RedisServer) -> None:
-    told = server.settings()
-    for name, setting in server.programs.settings().items():
-        assert setting.value(told[name]) == setting.default, name
+    told = {one.name: one for one in told_by_redis(server)}
+    assert differences("redis", server.programs.settings().values(), told) == []
     for name in set(redis()) - set(server.programs.settings()):
         assert name not in told
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scripts.catalogue import differences, told_by_rocksdb
 
 from ascar.catalogues.rocksdb import rocksdb
 from ascar.charging import Charge
@@ -76,12 +77,11 @@ def filled(target: RocksDB, configuration: Configuration, **options: Any) -> Any
 
 
 def test_the_catalogue_is_what_the_library_says() -> None:
-    told = RocksPrograms.find().defaults()
-    assert set(rocksdb()) <= set(told.values), "every option of the list is there"
+    programs = RocksPrograms.find()
+    said = {one.name: one for one in told_by_rocksdb(programs)}
+    assert differences("rocksdb", rocksdb().values(), said) == []
+    told = programs.defaults()
     for name, one in rocksdb().items():
-        value = one.value(told.values[name])
-        assert value == one.default, (name, told.values[name])
-        assert type(value) is type(one.default), name
         assert one.text(one.default) == told.values[name] or name == "block_cache", name
     assert {"kSnappyCompression", "kZSTD"} <= told.compressions
 

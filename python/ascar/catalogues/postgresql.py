@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +12,7 @@ import msgspec
 from ascar import typed
 from ascar.catalogues import listed
 from ascar.catalogues.server_setting import ServerSetting
+from ascar.errors import SpaceError
 from ascar.space import ChangeCost
 
 if TYPE_CHECKING:
@@ -86,6 +89,30 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
         amount = round(value * units[self.unit], 6)
         unit = next((one for one, size in units.items() if amount % size == 0), self.unit)
         return f"{amount / units[unit]:.15g}{unit}"
+
+    def end(self, index: int) -> str:
+        """The begin or the end of what is searched, as the server's configuration file writes it."""
+        number = self.search[index]
+        return self.text(int(number) if self.kind == "integer" else number)
+
+    def within(self, least: str, most: str, unit: str) -> PostgresSetting | None:
+        """The setting with what a range leaves of the one that is searched; None: not even the default.
+
+        Args:
+            least: the least number, as the server tells it.
+            most: the greatest number.
+            unit: the server's unit of both.
+        """
+        low, high = self.search
+        begin, end = max(low, float(self.value(least, unit))), min(high, float(self.value(most, unit)))
+        if self.kind == "integer":
+            begin = low + math.ceil((begin - low) / self.step) * self.step
+            end = low + math.floor((end - low) / self.step) * self.step
+        known = msgspec.structs.replace(self, search=(begin, end))
+        with suppress(SpaceError):
+            known.parameter()
+            return known
+        return None
 
     def value(self, text: str, unit: str) -> bool | int | float | str:
         """A value from what pg_settings tells: its columns `setting` and `unit`."""

@@ -8,12 +8,22 @@ import shutil
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascar.errors import EnvironmentLacks
 from ascar.program.said import Said, said_by
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 HOMES = ("/usr/lib/postgresql", "/usr")
 """Where Debian has a folder for each version, and Fedora the one."""
+
+_OUTSIDE = re.compile(
+    r"\S+(?: (?P<unit>\S+))? is outside the valid range for parameter \"(?P<name>\w+)\" "
+    r"\((?P<least>\S+)(?: \S+)? \.\. (?P<most>\S+?)(?: \S+)?\)"
+)
+_INVALID = re.compile(r"invalid value for parameter \"(?P<name>\w+)\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,31 @@ class Programs:
         """Whether the server takes a value of a setting: some depend on how it was built."""
         return value in _values(self.path("postgres"), name)
 
+    def refused(self, values: Iterable[tuple[str, str]]) -> RefusedValue | None:
+        """The first of some settings whose value the server refuses; None: it takes all of them.
+
+        Args:
+            values: names of settings, and their values as a configuration file writes them.
+        """
+        return _refused(self.path("postgres"), tuple(values))
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedValue:
+    """A setting to which a value was given that the server refuses.
+
+    Attributes:
+        name: the setting's name.
+        unit: the server's unit of its numbers.
+        least: the least number that the server takes; empty where the range was not the reason.
+        most: the greatest number that it takes.
+    """
+
+    name: str
+    unit: str
+    least: str
+    most: str
+
 
 def _asked(*words: str) -> Said:
     """The answer of a server's program, which is kept: one that could not be asked now is asked again.
@@ -94,9 +129,24 @@ def _settings(server: str) -> frozenset[str]:
 @cache
 def _values(server: str, name: str) -> frozenset[str]:
     """The values of a setting: the server names them when it refuses another one, without any data."""
-    wrong = [server, "-C", name, "-c", f"{name}=?", "-c", f"config_file={os.devnull}", "-D", os.sep]
-    told = re.search(r"HINT:\s+Available values: (.*)\.", _asked(*wrong).err)
+    told = re.search(r"HINT:\s+Available values: (.*)\.", _tried(server, name, ((name, "?"),)))
     return frozenset(told[1].split(", ")) if told else frozenset()
+
+
+@cache
+def _refused(server: str, values: tuple[tuple[str, str], ...]) -> RefusedValue | None:
+    """What the server refuses of some values, without any data: parse_and_validate_value in guc.c."""
+    said = _tried(server, "fsync", values) if values else ""
+    if told := _OUTSIDE.search(said):
+        return RefusedValue(told["name"], told["unit"] or "", told["least"], told["most"])
+    other = _INVALID.search(said)
+    return None if other is None else RefusedValue(other["name"], "", "", "")
+
+
+def _tried(server: str, name: str, values: tuple[tuple[str, str], ...]) -> str:
+    """What a server says that is asked for one setting, without any data, and given values."""
+    given = [word for one, value in values for word in ("-c", f"{one}={value}")]
+    return _asked(server, "-C", name, *given, "-c", f"config_file={os.devnull}", "-D", os.sep).err
 
 
 def _folders() -> list[Path]:

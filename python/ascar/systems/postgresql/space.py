@@ -24,15 +24,29 @@ RAISED_ON_STANDBYS_FIRST = "max_worker_processes"
 
 
 def settings_here(programs: Programs) -> Iterator[PostgresSetting]:
-    """The settings that the installed server has, with the values that it was built for."""
+    """The settings that the installed server has, with the words and the numbers that it takes."""
     known = programs.settings()
-    for setting in postgresql_of(programs.major).values():
-        if setting.name not in known:
-            continue
+    listed = {name: one for name, one in postgresql_of(programs.major).items() if name in known}
+    for setting in _in_range(programs, listed).values():
         if setting.kind != "choice":
             yield setting
         elif len(values := tuple(one for one in setting.values if programs.takes(setting.name, one))) > 1:
             yield replace(setting, values=values)
+
+
+def _in_range(programs: Programs, listed: Mapping[str, PostgresSetting]) -> Mapping[str, PostgresSetting]:
+    """Settings with what the server takes of their range; those whose default it refuses are left out."""
+    found = dict(listed)
+    for end in (0, 1):
+        tried = {name: one.end(end) for name, one in found.items() if one.kind in ("integer", "real")}
+        while (refused := programs.refused(tried.items())) is not None and refused.name in tried:
+            del tried[refused.name]
+            if not refused.least:
+                continue  # whether it fits to the other values, a start tells
+            within = found.pop(refused.name).within(refused.least, refused.most, refused.unit)
+            if within is not None:
+                found[refused.name] = within
+    return {name: found[name] for name in listed if name in found}
 
 
 def postgresql_space(
