@@ -171,6 +171,14 @@ def test_a_mount_in_use_is_remounted_and_nobody_notices(place: Path) -> None:
 
 
 @on_machine
+def test_a_commit_later_than_write_back_is_the_cycle(place: Path) -> None:
+    with study(place) as target:
+        default = target.space.default()
+        assert target.cycle_s(default.replaced(mount_ext4_commit=300), {}) == 300
+        assert target.cycle_s(default.replaced(mount_ext4_commit=1), {}) > 1
+
+
+@on_machine
 def test_what_is_as_wanted_costs_no_remount(place: Path) -> None:
     with study(place, "mount.ext4.commit") as target:
         target.apply(target.space.default().replaced(mount_ext4_commit=33))

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ascar.systems.place import Place
 
 _SETTINGS_MAX = 100
+_COMMITS = ("mount_ext4_commit", "mount_btrfs_commit")
 _OF_DISK = re.compile(r"/sys/block/(?P<name>[^/]+)/(?P<attribute>.+)")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -257,8 +258,9 @@ class Linux(Target):
         write_back(LocalNode() if self._node is None else self._node, limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
-        """The greatest age of dirty pages."""
-        return write_back_cycle_s(configuration, KernelFiles(self._node).in_force)
+        """The greatest age of dirty pages, or the commit interval that is tuned where it is longer."""
+        commits = [float(configuration[name]) for name in _COMMITS if name in configuration]
+        return max(write_back_cycle_s(configuration, KernelFiles(self._node).in_force), *commits, 0.0)
 
     @property
     def workspace(self) -> Workspace:
