@@ -186,6 +186,17 @@ def test_what_is_as_wanted_costs_no_remount(place: Path) -> None:
 
 
 @on_machine
+def test_what_was_changed_once_is_put_back_whatever_is_changed_later(place: Path) -> None:
+    before = options(place)
+    with study(place) as target:
+        assert target._mount is not None
+        target._mount.change({"mount.atime": "noatime"})
+        target._mount.change({"mount.ext4.commit": 33})
+        assert {"noatime", "commit=33"} <= set(options(place))
+    assert options(place) == before
+
+
+@on_machine
 def test_options_that_are_none_of_the_study_s_stay(tmp_path: Path) -> None:
     with volume(tmp_path, "xfs", options="noexec,nodiratime,inode32,lazytime") as place:
         before = options(place)

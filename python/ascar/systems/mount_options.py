@@ -169,6 +169,7 @@ class MountOptions:
 
         Raises:
             EnvironmentLacks: it lets none be set.
+            StageFailed: the mount is gone, or something else is mounted over it.
         """
         mount, present = self._present(), self.values()
         taken: list[str] = []
@@ -210,7 +211,7 @@ class MountOptions:
         texts = {name: self.settings[name].text(value) for name, value in wanted.items()}
         if all(present[name] == text for name, text in texts.items()):
             return False
-        may_be = {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
+        may_be = left | {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
         self._note(MountRestoration(mount.place, mount.device, self._old, may_be))
         _remount(mount, {name: value for name, value in wanted.items() if texts[name] != present[name]})
         now = self.values()
