@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from benchmarks.volumes import READ_LIMIT
 
+from ascar.systems.mount_options import mount_around
 from volumes import read_ahead_of, volume_that_reads_ahead
 
 if TYPE_CHECKING:
@@ -112,3 +114,28 @@ def test_killed_at_any_moment_the_disk_is_as_before(study: Path, place: Path, se
             time.sleep(0.1)
         assert queue.read_text().strip() == str(READ_AHEAD_KB)
         assert {one.name for one in place.iterdir()} == {"data", "lost+found"}
+
+
+def test_killed_at_any_moment_the_mount_is_as_before(study: Path, place: Path, seed: int) -> None:
+    draw, before = random.Random(seed), mount_around(str(place)).options
+    text = study.read_text().replace(
+        "[space]", 'remounts = "allowed"\n[space]\nallow_weaker = ["durability"]'
+    )
+    study.write_text(re.sub("tuned = .*", 'tuned = ["mount_atime", "mount_ext4_commit"]', text))
+    seen = set()
+    for _ in range(4):
+        words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            end_s = time.monotonic() + draw.uniform(2.0, 12.0)
+            while time.monotonic() < end_s:
+                seen.add(mount_around(str(place)).options)
+                time.sleep(0.02)
+            process.send_signal(signal.SIGKILL)
+        end_s = time.monotonic() + 60
+        while time.monotonic() < end_s and (
+            mount_around(str(place)).options != before or len(list(place.iterdir())) != 2
+        ):
+            time.sleep(0.1)
+        assert mount_around(str(place)).options == before
+        assert {one.name for one in place.iterdir()} == {"data", "lost+found"}
+    assert len(seen) > 1, "the study has remounted it"

@@ -24,6 +24,24 @@ def test_a_line_is_read_whole() -> None:
     assert mount.options == ("rw", "relatime", "discard")
 
 
+@pytest.mark.parametrize(
+    ("root", "options", "is_bound"),
+    [
+        ("/", "rw", False),
+        ("/srv", "rw", True),
+        ("/@home", "rw,subvolid=256,subvol=/@home", False),
+        (r"/my\040data", r"rw,subvol=/my\040data", False),
+        ("/@home/me", "rw,subvolid=256,subvol=/@home", True),
+        ("/", "rw,subvolid=5,subvol=/", False),
+    ],
+)
+def test_a_bind_mount_shows_another_directory_than_its_file_system(
+    root: str, options: str, is_bound: bool
+) -> None:
+    (mount,) = mounts_in(f"30 20 8:1 {root} /mnt rw - btrfs /dev/sda1 {options}\n")
+    assert mount.is_bound is is_bound
+
+
 def test_this_machine_has_a_root() -> None:
     assert "/" in [one.place for one in mounts_here()]
 

@@ -148,6 +148,20 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
             },
         )
 
+    def parameter_in_force(self, value: bool | int | float | str) -> Parameter:
+        """The setting with the value in force as its default, also one that no search would try.
+
+        Raises:
+            SpaceError: the setting cannot have that value.
+        """
+        try:
+            return self.parameter(value)
+        except SpaceError:
+            found = self.found(self.text(value))
+            if found is None:
+                raise
+            return found.parameter()
+
     def up_to(self, most: int | None, today: bool | int | float | str) -> Self:
         """The setting with a range that ends at a number, or at the value in force where that is greater.
 

@@ -4,26 +4,30 @@
 kind = "linux"
 path = "/srv/data"              # a directory of the application; its disk and its file system are tuned
 parameters = "expert"           # or "wide"
+remounts = "allowed"            # optional: options of the mount that holds the path are tuned too; needs root
 node = "server1"                # optional: the machine, by the name of its [[node]]; else this one
 """
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, linux
 from ascar.catalogues.coupling import to_write, with_reset
+from ascar.catalogues.mount import OF_MOUNT, known_mount_setting, mount_settings
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
-from ascar.quoting import sysctl_line, udev_rule
-from ascar.results.machine import UNKNOWN, AppliedSetting
+from ascar.quoting import comment, sysctl_line, udev_rule
+from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
 from ascar.study import absolute, convert
@@ -44,6 +48,7 @@ from ascar.systems.kernel_parameters import (
     parameter_here,
 )
 from ascar.systems.machine import describe_machine
+from ascar.systems.mount_options import MountForms, mount_of
 from ascar.systems.needs import keeper_needs
 from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.workspace import Workspace
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from ascar.systems.place import Place
 
 _SETTINGS_MAX = 100
+_COMMITS = ("mount_ext4_commit", "mount_btrfs_commit")
 _OF_DISK = re.compile(r"/sys/block/(?P<name>[^/]+)/(?P<attribute>.+)")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -73,6 +79,8 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         path: a directory of the application, whose disk and file system are tuned; nothing is formatted.
         device: the kernel's name of the block device that DEV stands for, such as "sda".
         node: the machine whose kernel is tuned, by the name of its [[node]] table; the default is this one.
+        remounts: "allowed": options of the mount that holds `path` are tuned too, by remounts; nothing is
+            unmounted. None: the mount stays as it is.
     """
 
     settings: tuple[str, ...] | None = None
@@ -80,6 +88,7 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str | None = None
     device: str | None = None
     node: dict[str, Any] | None = None
+    remounts: Literal["allowed"] | None = None
 
 
 class Linux(Target):
@@ -111,6 +120,7 @@ class Linux(Target):
         self.options = convert(options, LinuxOptions, "target")
         self._node = None if self.options.node is None else node_of(self.options.node)
         files, self._devices = KernelFiles(self._node), self._found_devices()
+        self._mount = mount_of(self.options.remounts, self.options.path, self.options.settings or ())
         names = self.options.settings
         if names is None:
             parameters = all_here(self._devices, files, wide=self.options.parameters == "wide")
@@ -120,13 +130,15 @@ class Linux(Target):
                     f"target.settings = {list(names)!r:.80}: names {len(names)}; "
                     f"must name 1 to {_SETTINGS_MAX}"
                 )
-            parameters = tuple(parameter_here(name, self._devices, files) for name in names)
-            found = [one.name for one in parameters]
+            of_kernel = [name for name in names if not name.startswith(OF_MOUNT)]
+            parameters = tuple(parameter_here(name, self._devices, files) for name in of_kernel)
+            found = [identifier(name) for name in names]
             for name, parameter in zip(names, found, strict=True):
                 if found.count(parameter) > 1:
                     raise StudyError(f"target.settings: {name!r} is named twice; name each setting once")
+        of_mount = () if self._mount is None else self._mount.parameters(self._mount_settings())
         self.space = Space(
-            parameters,
+            (*parameters, *of_mount),
             name="linux",
             constraints=accepted(parameters, self._devices, files),
             allow_weaker=tuple(Guarantee),
@@ -155,6 +167,8 @@ class Linux(Target):
             EnvironmentLacks: no root, or no keeper.
             StudyError: the keeper does not know a setting.
         """
+        if self._mount is not None and os.geteuid() != 0:
+            raise EnvironmentLacks("target.remounts = 'allowed': needs root; run ascar through sudo")
         self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         try:
             of_user = self._files.enter_context(Keeper(self.owner, user=True))
@@ -163,6 +177,12 @@ class Linux(Target):
             if self._node is None:
                 disk = self._devices.disk
                 self._counters = Counters({} if disk is None else {"device": disk})
+            if self._mount is not None:
+                # Of the file system, for its mounts have most options in common.
+                self._keeper.lock(f"mount:{self._mount.mount.device}")
+                taken = self._mount.enter(of_user, self._mount_settings())
+                of_kernel = (one for one in self.space.parameters if not one.native.startswith(OF_MOUNT))
+                self.space = replace(self.space, parameters=(*of_kernel, *self._mount.parameters(taken)))
             self._current = self.read(self.space.names)
             self.space = self.space.with_defaults(self._current)
         except BaseException:
@@ -175,30 +195,42 @@ class Linux(Target):
     ) -> None:
         """Put everything back."""
         self._keeper = None
-        self._files.close()
+        try:
+            if self._mount is not None:
+                self._mount.put_back()
+        finally:
+            self._files.close()
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        keeper = self._entered()
-        return {name: keeper.knob_read(self._native(name)).value for name in names}
+        keeper, of_mount = self._entered(), {} if self._mount is None else self._mount.values()
+        natives = {name: self._native(name) for name in names}
+        return {
+            name: of_mount[native] if native in of_mount else keeper.knob_read(native).value
+            for name, native in natives.items()
+        }
 
     def apply(self, configuration: Configuration) -> Change:
         """Write what differs, and once more what the kernel resets with that.
 
         Raises:
             StageFailed: the kernel refuses a value.
+            WorkError: somebody else changed an option of the mount.
         """
         keeper, start_s = self._entered(), time.monotonic()
         # Where a write is refused, what is in force is not known, and the next time everything is written.
         before, self._current = self._current, {}
         names = {self._native(name): name for name in configuration}
         wanted = {native: configuration[name] for native, name in names.items()}
+        of_mount = {name: wanted.pop(name) for name in tuple(wanted) if name.startswith(OF_MOUNT)}
         present = {native: before[name] for native, name in names.items() if name in before}
         for native in to_write(wanted, present):
             keeper.knob_write(native, wanted[native])
+        steps = {"settings": time.monotonic() - start_s}
+        if self._mount is not None and self._mount.change(of_mount):
+            steps["remount"] = time.monotonic() - start_s - steps["settings"]
         difference = self.space.change(before, configuration)
         self._current = dict(configuration)
-        steps = {"settings": time.monotonic() - start_s}
         return Change.of(difference, steps)
 
     def sample(self) -> Sample:
@@ -226,8 +258,9 @@ class Linux(Target):
         write_back(LocalNode() if self._node is None else self._node, limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
-        """The greatest age of dirty pages."""
-        return write_back_cycle_s(configuration, KernelFiles(self._node).in_force)
+        """The greatest age of dirty pages, or the commit interval that is tuned where it is longer."""
+        commits = [float(configuration[name]) for name in _COMMITS if name in configuration]
+        return max(write_back_cycle_s(configuration, KernelFiles(self._node).in_force), *commits, 0.0)
 
     @property
     def workspace(self) -> Workspace:
@@ -238,7 +271,8 @@ class Linux(Target):
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
         machine = describe_machine() if self._node is None else _described(self._node)
-        return {"target": "linux", **machine, "device": {"name": self._devices.disk}}
+        mount = {} if self._mount is None else self._mount.described
+        return {"target": "linux", **machine, **mount, "device": {"name": self._devices.disk}}
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
@@ -247,21 +281,27 @@ class Linux(Target):
         names = chosen.settings
         if names is None:
             names = tuple(one.replace(DEVICE_MARK, DEVICE) for one in linux())
-        settings = {identifier(name): known_setting(name) for name in names}
+            names += () if chosen.remounts is None else tuple(mount_settings())
+        settings = {identifier(name): known_setting(name) for name in names if not name.startswith(OF_MOUNT)}
+        of_mount = {
+            identifier(name): known_mount_setting(name) for name in names if name.startswith(OF_MOUNT)
+        }
         return {
             name: KnownParameter(numbers=not one.listed, words=one.listed) for name, one in settings.items()
-        }
+        } | {name: replace(KnownParameter.of(one.parameter()), words=True) for name, one in of_mount.items()}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
-        """Commands that set the chosen settings; sysctl.d and a rule of udev for the disk keep them."""
+        """Commands that set the chosen settings; sysctl.d, udev's rule for the disk and fstab keep them."""
         wanted = self._settings(configuration, chosen)
+        mount = self._mount_forms(configuration, chosen)
         return {
-            "shell": [one.command for one in wanted],
+            "shell": [*(one.command for one in wanted), *mount.shell],
+            "fstab": mount.fstab,
             "sysctl": [
                 sysctl_line(one.knob, one.after) for one in wanted if one.path.startswith("/proc/sys/")
             ],
             "udev": _udev(wanted),
-            "ansible": _playbook(wanted).lines(),
+            "ansible": _playbook(wanted, mount.tasks).lines(),
         }
 
     @classmethod
@@ -272,7 +312,7 @@ class Linux(Target):
         configuration: Configuration,
         place: Place,  # noqa: ARG003 - the study names the device
     ) -> Placement:
-        """Every setting of this machine can be set at once.
+        """Every setting of this machine can be set at once; a remount is left to the user.
 
         Raises:
             StudyError: they are another machine's.
@@ -283,7 +323,15 @@ class Linux(Target):
                 f"target.node = {target._node.name!r}: `ascar apply` changes this machine alone; run the "
                 "commands of `ascar export` on the node"
             )
-        return Placement(tuple(target._settings(configuration, space.departures(configuration))))
+        chosen = space.departures(configuration)
+        settings, mount = (
+            tuple(target._settings(configuration, chosen)),
+            target._mount_forms(configuration, chosen),
+        )
+        if not mount.shell:
+            return Placement(settings)
+        commands = (*mount.shell, *(comment(f"/etc/fstab: {line}") for line in mount.fstab))
+        return Placement(settings, (LeftToUser(target._of_mount(chosen), "remount", commands),))
 
     def _found_devices(self) -> Devices:
         device, path = self.options.device, self.options.path
@@ -301,11 +349,31 @@ class Linux(Target):
             )
         return Devices.below(absolute("target.path", path, is_there=True))
 
+    def _mount_settings(self) -> list[str]:
+        """The options of the mount that the study may change."""
+        if self._mount is None:
+            return []
+        known, names = self._mount.settings, self.options.settings
+        return [
+            name
+            for name, one in known.items()
+            if (one.is_searched(self.options.parameters) if names is None else name in names)
+        ]
+
+    def _of_mount(self, chosen: Collection[str]) -> tuple[str, ...]:
+        """Those of the parameters that are options of the mount."""
+        return tuple(name for name in chosen if self.space[name].native.startswith(OF_MOUNT))
+
+    def _mount_forms(self, configuration: Configuration, chosen: Collection[str]) -> MountForms:
+        wanted = {self.space[name].native: configuration[name] for name in self._of_mount(chosen)}
+        return MountForms() if self._mount is None or not wanted else self._mount.forms(wanted)
+
     def _settings(self, configuration: Configuration, chosen: Collection[str]) -> list[AppliedSetting]:
         """The settings of the chosen parameters, and those that have to be written again after them."""
         found: list[AppliedSetting] = []
         files = KernelFiles(self._node)
-        names = {self._native(name): name for name in configuration}
+        others = {self._native(name): name for name in configuration}
+        names = {native: name for native, name in others.items() if not native.startswith(OF_MOUNT)}
         for native in with_reset({native for native, name in names.items() if name in chosen}, names):
             path = file_of(native, self.options.device)
             before = files.in_force(path) or UNKNOWN
@@ -330,8 +398,8 @@ def _udev(settings: Collection[AppliedSetting]) -> list[str]:
     return [line for name, attributes in found.items() for line in udev_rule(name, attributes)]
 
 
-def _playbook(settings: Collection[AppliedSetting]) -> Playbook:
-    """A line of sysctl.d where there can be one; for others their commands, which a reboot undoes."""
+def _playbook(settings: Collection[AppliedSetting], of_mount: Collection[PlaybookTask]) -> Playbook:
+    """Lines of sysctl.d and fstab where there can be one; for others commands, which a reboot undoes."""
     tasks: list[PlaybookTask] = []
     gone: list[str] = []
     for one in settings:
@@ -341,7 +409,7 @@ def _playbook(settings: Collection[AppliedSetting]) -> Playbook:
             tasks.append(PlaybookTask(one.knob, "ansible.builtin.shell", {"cmd": one.command}))
             gone.append(one.knob)
     remarks = [f"Until the next boot only, by a command each: {', '.join(gone)}"] if gone else []
-    return Playbook("Linux", "linux", tasks, remarks=remarks)
+    return Playbook("Linux", "linux", [*tasks, *of_mount], remarks=remarks)
 
 
 def _described(node: Node) -> dict[str, Any]:

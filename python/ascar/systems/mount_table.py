@@ -21,6 +21,7 @@ class KernelMount(NamedTuple):
         kind: the type of the file system.
         source: what is mounted: a device, or a server and its export.
         options: its options and those of the file system, each once.
+        root: the directory of the file system that is seen there.
     """
 
     id: str
@@ -30,6 +31,13 @@ class KernelMount(NamedTuple):
     kind: str
     source: str
     options: tuple[str, ...]
+    root: str = "/"
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a part of a file system is mounted that is mounted elsewhere, too (mount(8), --bind)."""
+        subvolume = next((one for one in self.options if one.startswith("subvol=")), "")
+        return self.root != (plain(subvolume.removeprefix("subvol=")) or "/")
 
 
 def mounts_in(mountinfo: str) -> list[KernelMount]:
@@ -40,7 +48,8 @@ def mounts_in(mountinfo: str) -> list[KernelMount]:
         own, last = before.split(" "), behind.split(" ")
         if len(own) > 5 and len(last) == 3:
             options = tuple(dict.fromkeys(one for one in (*own[5].split(","), *last[2].split(",")) if one))
-            found.append(KernelMount(own[0], own[1], own[2], plain(own[4]), last[0], plain(last[1]), options))
+            place, source, root = plain(own[4]), plain(last[1]), plain(own[3])
+            found.append(KernelMount(own[0], own[1], own[2], place, last[0], source, options, root))
     return found
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
-from ascar.errors import SpaceError
 from ascar.expression import parse
 from ascar.space import Guarantee, Space, identifier
 
@@ -46,7 +45,7 @@ def nfs_space(
     Raises:
         SpaceError: a value in force cannot be one of its setting.
     """
-    made = [_parameter(one, present.get(one.name, one.default)) for one in settings]
+    made = [one.parameter_in_force(present.get(one.name, one.default)) for one in settings]
     names = {one.name for one in made}
     conditions: list[str] = []
     for size in ("rsize", "wsize"):
@@ -62,17 +61,6 @@ def nfs_space(
         constraints=tuple(map(parse, conditions)),
         allow_weaker=tuple(Guarantee),
     )
-
-
-def _parameter(setting: NfsSetting, value: Value) -> Parameter:
-    """The setting with the value in force as its default, also one that no search would try."""
-    try:
-        return setting.parameter(value)
-    except SpaceError:
-        found = setting.found(setting.text(value))
-        if found is None:
-            raise
-        return found.parameter()
 
 
 def _without_condition(parameter: Parameter, names: Collection[str]) -> Parameter:

@@ -1,0 +1,382 @@
+"""The options of a mount that an application uses: read, changed by a remount, put back.
+
+    python -m ascar.systems.mount_options RECORD
+
+`RECORD` is a `MountRestoration` as JSON; it is in the keeper's journal before anything is changed. Nothing is
+unmounted, so whoever uses the mount goes on. What a reboot mounts is as fstab(5) says.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ascar.catalogues.mount import OF_MOUNT, known_mount_setting, mount_settings
+from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError, WorkError
+from ascar.nodes.local import LocalNode
+from ascar.nodes.process import output_of
+from ascar.quoting import comment, fstab_line, mount_options, shell_line
+from ascar.systems.existing.restoration import foreign
+from ascar.systems.mount_table import mounts_here
+from ascar.systems.playbook import PlaybookTask
+from ascar.systems.undo_record import command_of, restore
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from ascar.space import Parameter, Value
+    from ascar.systems.keeper import Keeper
+    from ascar.systems.mount_table import KernelMount
+
+_log = logging.getLogger(__name__)
+
+REMOUNT_S = 120.0
+"""How long a remount may take; the kernel writes the file system back before."""
+_KEPT = ("nosuid", "nodev", "noexec", "nodiratime", "nosymfollow", "sync", "dirsync", "mand")
+"""What a remount takes away if it does not say it, beside what the catalogue calls whole."""
+_ROOTS_PASS, _OTHERS_PASS = 1, 2  # fstab(5), the sixth field
+
+
+class MountRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of a mount from before a study.
+
+    Attributes:
+        place: the mount point.
+        device: the number of its device, such as "8:1".
+        old: the values before the study by the setting's name.
+        left: the values that the study may have left.
+    """
+
+    place: str
+    device: str
+    old: dict[str, str]
+    left: dict[str, tuple[str, ...]]
+
+    def carry_out(self) -> tuple[str, ...]:
+        """Remount it with the old values; those that somebody else changed are left alone.
+
+        Returns:
+            What was left alone, a line each.
+
+        Raises:
+            InputError: the record names what is no setting of a mount.
+            StageFailed: the kernel refuses it, or something else is mounted over it.
+        """
+        known = mount_settings()
+        unknown = [name for name in (*self.old, *self.left) if name not in known]
+        if unknown:
+            raise InputError(f"{unknown[0]!r:.80}: must be a setting of a mount")
+        if not any(self._is_it(one) for one in mounts_here()):
+            return ()  # unmounted meanwhile: its options went with it
+        mount = mount_around(self.place)
+        if not self._is_it(mount):
+            raise StageFailed("mount", f"{self.place}: something else is mounted over it now")
+        present = {name: known[name].text(known[name].value_in(mount.options)) for name in self.left}
+        others = foreign(self.left, self.old, present, f" on {self.place}")
+        wanted = {
+            known[name].name: known[name].value(self.old[name])
+            for name, text in present.items()
+            if name not in others and text != self.old[name]
+        }
+        if wanted:
+            _remount(mount, wanted)
+        return tuple(others.values())
+
+    def _is_it(self, mount: KernelMount) -> bool:
+        return (mount.place, mount.device) == (self.place, self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class MountForms:
+    """Options of a mount in an administrator's forms; empty where there are none.
+
+    Attributes:
+        shell: a command of sh(1), for now.
+        fstab: a line of fstab(5).
+        tasks: a task of Ansible, which does both.
+    """
+
+    shell: list[str] = field(default_factory=list)
+    fstab: list[str] = field(default_factory=list)
+    tasks: list[PlaybookTask] = field(default_factory=list)
+
+
+class MountOptions:
+    """The options of the mount that holds a directory.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        StudyError: the mount is read-only, or its file system has no options that a remount changes.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.mount = mount_around(path)
+        kind, options = self.mount.kind, self.mount.options
+        found = {name: one for name, one in mount_settings().items() if kind in one.file_systems}
+        if not found:
+            kinds = sorted({kind for one in mount_settings().values() for kind in one.file_systems})
+            raise StudyError(
+                f"target.path = {path!r:.80}: is on {kind}, mounted on {self.mount.place}; target.remounts "
+                f"must be left out, or the file system be one of {', '.join(kinds)}"
+            )
+        if "ro" in options:
+            raise StudyError(
+                f"target.path = {path!r:.80}: is on {self.mount.place}, which is mounted read-only; must be "
+                "a directory that the application writes to"
+            )
+        self.settings = {name: one for name, one in found.items() if not one.is_hidden(options)}
+        """The settings that this mount has, by name."""
+        self._keeper: Keeper | None = None
+        self._old: dict[str, str] = {}
+        self._noted: MountRestoration | None = None
+
+    def parameters(self, names: Collection[str]) -> tuple[Parameter, ...]:
+        """The settings as parameters, whose defaults are the values in force.
+
+        Args:
+            names: the settings.
+        """
+        present = self.values()
+        return tuple(
+            self.settings[name].parameter_in_force(present[name]) for name in self.settings if name in names
+        )
+
+    def values(self) -> dict[str, Value]:
+        """The values in force by the setting's name.
+
+        Raises:
+            StageFailed: the mount is gone, or something else is mounted over it.
+        """
+        options = self._present().options
+        return {name: one.value_in(options) for name, one in self.settings.items()}
+
+    def enter(self, keeper: Keeper, names: Collection[str]) -> frozenset[str]:
+        """Take the values in force for those of before; nothing is changed.
+
+        Args:
+            keeper: the keeper of the user, which undoes what is not undone when ascar ends.
+            names: the settings that may be changed.
+
+        Returns:
+            Those that the kernel lets a remount set.
+
+        Raises:
+            EnvironmentLacks: it lets none be set.
+            StageFailed: the mount is gone, or something else is mounted over it.
+        """
+        mount, present = self._present(), self.values()
+        taken: list[str] = []
+        reason = ""
+        for name in names:
+            try:
+                _remount(mount, {name: present[name]})
+            except StageFailed as failure:
+                reason = f"{self.settings[name].said(present[name])}: {failure.message}"
+                _log.warning("target.remounts: %s is not tuned: %s", name, reason)
+            else:
+                taken.append(name)
+        if names and not taken:
+            raise EnvironmentLacks(f"target.remounts = 'allowed': the kernel refuses every remount: {reason}")
+        self._keeper = keeper
+        self._old = {name: self.settings[name].text(present[name]) for name in taken}
+        return frozenset(taken)
+
+    def change(self, wanted: Mapping[str, Value]) -> bool:
+        """Remount it with these values, and read them back; whether that was needed.
+
+        Args:
+            wanted: values by the setting's name.
+
+        Raises:
+            StageFailed: the kernel refuses a value, or another one is in force once it is set.
+            WorkError: somebody else changed a setting of the study.
+        """
+        assert self._keeper is not None, "it is entered before it is changed"
+        mount = self._present()
+        present = {name: self.settings[name].text(value) for name, value in self.values().items()}
+        left = {} if self._noted is None else self._noted.left
+        for name in wanted:
+            if present[name] != self._old[name] and present[name] not in left.get(name, ()):
+                raise WorkError(
+                    f"{name}: is {present[name]!r} on {mount.place}: somebody else changed it in mid-study; "
+                    "the study ends"
+                )
+        texts = {name: self.settings[name].text(value) for name, value in wanted.items()}
+        if all(present[name] == text for name, text in texts.items()):
+            return False
+        may_be = left | {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
+        self._note(MountRestoration(mount.place, mount.device, self._old, may_be))
+        _remount(mount, {name: value for name, value in wanted.items() if texts[name] != present[name]})
+        now = self.values()
+        for name, value in wanted.items():
+            if now[name] != value:
+                shown = self.settings[name].text(now[name])
+                raise StageFailed("mount", f"{name} = {texts[name]}: is {shown} once it is remounted")
+        return True
+
+    def put_back(self) -> None:
+        """Put the old values back; those that somebody else changed are left alone, with a warning.
+
+        Raises:
+            StageFailed: the kernel refuses it; the keeper tries again when it ends.
+        """
+        if self._noted is not None and self._keeper is not None:
+            for line in self._noted.carry_out():
+                _log.warning("left alone: %s", line)
+            self._keeper.undo_forget(command_of(self._noted))
+            self._noted = None
+
+    def forms(self, wanted: Mapping[str, Value]) -> MountForms:
+        """What sets these values.
+
+        Args:
+            wanted: values by the setting's name.
+
+        Raises:
+            StageFailed: the mount is gone.
+            InputError: a form cannot say a name.
+        """
+        mount = self._present()
+        words = {word for name in wanted for word in self.settings[name].spelled}
+        given = [one for one in mount.options if one.partition("=")[0] not in words]
+        options = mount_options(
+            [*given, *(self.settings[name].said(value) for name, value in wanted.items())]
+        )
+        passed = 0
+        if mount.kind == "ext4":
+            passed = _ROOTS_PASS if mount.place == "/" else _OTHERS_PASS
+        now = [shell_line(_words(mount, wanted))]
+        if mount.is_bound:  # fstab has the directory that it shows, which the kernel does not tell
+            return MountForms(
+                [*now, comment(f"to stay: {options} in /etc/fstab, where its file system is mounted")]
+            )
+        arguments = {
+            "path": mount.place,
+            "src": mount.source,
+            "fstype": mount.kind,
+            "opts": options,
+            "passno": str(passed),
+            "state": "mounted",
+        }
+        return MountForms(
+            now,
+            [fstab_line(mount.source, mount.place, mount.kind, options, passed)],
+            [PlaybookTask(f"mount {mount.place}", "ansible.posix.mount", arguments)],
+        )
+
+    @property
+    def described(self) -> dict[str, str]:
+        """What results are valid for."""
+        return {"file_system": self.mount.kind, "place": self.mount.place}
+
+    def _note(self, restoration: MountRestoration) -> None:
+        """Have the keeper's journal say what undoes the next change."""
+        assert self._keeper is not None, "it is entered before it is changed"
+        previous, self._noted = self._noted, restoration
+        self._keeper.undo_command(command_of(restoration), REMOUNT_S)
+        if previous not in (None, restoration):
+            self._keeper.undo_forget(command_of(previous))
+
+    def _present(self) -> KernelMount:
+        """The mount as it is now.
+
+        Raises:
+            StageFailed: it is gone, or something else is mounted over it.
+        """
+        mount = mount_around(self.mount.place)
+        if (mount.place, mount.device) != (self.mount.place, self.mount.device):
+            raise StageFailed(
+                "mount", f"{self.mount.place}: is not mounted any more, or something else over it"
+            )
+        return mount
+
+
+def mount_of(remounts: str | None, path: str | None, settings: Collection[str]) -> MountOptions | None:
+    """The mount whose options a study may change; None: it may not.
+
+    Args:
+        remounts: the study's `target.remounts`.
+        path: its `target.path`.
+        settings: the settings that it names.
+
+    Raises:
+        StudyError: it does not say which mount, or names options that this mount does not have.
+    """
+    names = [name for name in settings if name.startswith(OF_MOUNT)]
+    if remounts is None:
+        if names:
+            raise StudyError(
+                f"target.settings: {names[0]!r:.80} is an option of a mount, for remounts; must be "
+                "left out, or target.remounts be 'allowed'"
+            )
+        return None
+    if path is None:
+        raise StudyError("target.remounts = 'allowed': is for the mount of target.path; name the path")
+    mount = MountOptions(path)
+    for name in names:
+        if known_mount_setting(name).name not in mount.settings:
+            raise StudyError(
+                f"target.settings: {name!r} cannot be tuned on {mount.mount.place}; must be one of "
+                f"{', '.join(mount.settings)}"
+            )
+    return mount
+
+
+def mount_around(path: str) -> KernelMount:
+    """The mount that a directory is on, as the kernel tells it of an open file (proc(5), fdinfo).
+
+    Raises:
+        StageFailed: the directory cannot be opened, or the kernel does not tell.
+    """
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            with open(f"/proc/self/fdinfo/{opened}", encoding="ascii") as file:  # noqa: PTH123 - a number's
+                number = next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise StageFailed("mount", f"{path}: {error.strerror}") from error
+    mount = next((one for one in mounts_here() if one.id == number), None)
+    if mount is None:
+        raise StageFailed("mount", f"{path}: the kernel does not tell what is mounted there")
+    return mount
+
+
+def _words(mount: KernelMount, wanted: Mapping[str, Value]) -> list[str]:
+    """The command of mount(8); with source and place, it takes no other options from fstab(5)."""
+    of_kind = [one for one in mount_settings().values() if mount.kind in one.file_systems]
+    values = {one.name: one.value_in(mount.options) for one in of_kind if one.whole} | dict(wanted)
+    said = [mount_settings()[name].said(value) for name, value in values.items()]
+    options = ["remount", "rw", *(one for one in mount.options if one in _KEPT), *said]
+    return ["mount", "-o", mount_options(options), "--", mount.source, mount.place]
+
+
+def _remount(mount: KernelMount, wanted: Mapping[str, Value]) -> None:
+    """Remount it; options that are not named stay as they are.
+
+    Raises:
+        StageFailed: the kernel refuses it, or the mount has become read-only.
+    """
+    if "ro" in mount.options:  # after an error: writing to it again would harm it
+        raise StageFailed("mount", f"{mount.place}: has become read-only; it is left alone")
+    try:
+        output_of(LocalNode(), "mount", f"remount {mount.place}", _words(mount, wanted), REMOUNT_S)
+    except EnvironmentLacks as error:
+        raise StageFailed("mount", error.message) from error
+
+
+def _carry_out(record: MountRestoration) -> None:
+    for line in record.carry_out():
+        sys.stderr.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(restore(sys.argv[1], MountRestoration, _carry_out))
