@@ -15,6 +15,7 @@ import json
 import math
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -227,6 +228,13 @@ def called(*words: str | Path) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr.strip()[-300:]}")
     return done.stdout
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def present(found: Found, keys: Iterable[str]) -> list[dict[str, Any]]:

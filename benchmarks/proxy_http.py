@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from benchmarks.harness import (
     build,
     called,
     crate_sources,
+    free_port,
     mean,
     number,
     ratio,
@@ -93,13 +93,6 @@ def nginx(folder: Path, name: str, serves: str) -> tuple[list[Any], Path]:
     config = folder / f"{name}.conf"
     config.write_text(SETTINGS.format(folder=folder, name=name, serves=serves))
     return [program, "-e", "stderr", "-c", config], folder / f"{name}.pid"
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @contextlib.contextmanager

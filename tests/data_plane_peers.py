@@ -158,13 +158,6 @@ class Starter:
         return process
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def disk_of(proxy: Proxy) -> Path:
     """Where clients connect to."""
     return proxy.folder / "disk.sock"

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.harness import free_port
 
 from certificates import Authority
-from data_plane_peers import disk_of, free_port, needed, until
+from data_plane_peers import disk_of, needed, until
 from http_peers import HTTP, OK, TcpServer, answered, answering, head_of, request, requests
 from nbd_peers import CountingServer, RawClient, RawServer, Session
 

@@ -14,9 +14,10 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.harness import free_port
 
 import nbd_peers as nbd
-from data_plane_peers import disk_of, fio, free_port, needed, until
+from data_plane_peers import disk_of, fio, needed, until
 from nbd_peers import RawClient, RawServer, Session, answering
 
 if TYPE_CHECKING:

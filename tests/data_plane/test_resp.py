@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.harness import free_port
 
 from certificates import Authority
-from data_plane_peers import Proxy, Starter, disk_of, free_port, until
+from data_plane_peers import Proxy, Starter, disk_of, until
 from live_redis import LiveRedis, live_redis, redis_installed
 from nbd_peers import RawServer, Session
 from resp_peers import Push, Refusal, RespClient, command, commands, counting

@@ -19,8 +19,9 @@ from subprocess import DEVNULL, Popen
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.harness import free_port
 
-from data_plane_peers import free_port, until
+from data_plane_peers import until
 from http_peers import HTTP
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks.harness import free_port
 
 import nbd_peers as nbd
 from certificates import Authority, Certificate
-from data_plane_peers import disk_of, free_port, needed, until
+from data_plane_peers import disk_of, needed, until
 from nbd_peers import RawClient, RawServer, Session, answering
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.fresh_debian import run_inside
+from benchmarks.harness import free_port
 
 from ascar.errors import EnvironmentLacks
 from ascar.messaging.server import find_nats_server
@@ -82,12 +82,6 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 """Runs a program as `MemoryDenyWriteExecute=` does."""
 SCENES = Path(__file__).with_name("scenes")
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 def scored(unit: Path) -> float:
