@@ -24,7 +24,7 @@ from ascar.quoting import comment, fstab_line, mount_options, shell_line
 from ascar.systems.existing.restoration import foreign
 from ascar.systems.mount_table import mounts_here
 from ascar.systems.playbook import PlaybookTask
-from ascar.systems.undo_record import command_of, restore
+from ascar.systems.undo_record import command_of, note, restore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -202,17 +202,18 @@ class MountOptions:
         mount = self._present()
         present = {name: self.settings[name].text(value) for name, value in self.values().items()}
         left = {} if self._noted is None else self._noted.left
-        for name in wanted:
-            if present[name] != self._old[name] and present[name] not in left.get(name, ()):
-                raise WorkError(
-                    f"{name}: is {present[name]!r} on {mount.place}: somebody else changed it in mid-study; "
-                    "the study ends"
-                )
+        for name in foreign({name: left.get(name, ()) for name in wanted}, self._old, present):
+            raise WorkError(
+                f"{name}: is {present[name]!r} on {mount.place}: somebody else changed it in mid-study; "
+                "the study ends"
+            )
         texts = {name: self.settings[name].text(value) for name, value in wanted.items()}
         if all(present[name] == text for name, text in texts.items()):
             return False
         may_be = left | {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
-        self._note(MountRestoration(mount.place, mount.device, self._old, may_be))
+        restoration = MountRestoration(mount.place, mount.device, self._old, may_be)
+        note(self._keeper, restoration, self._noted, REMOUNT_S)
+        self._noted = restoration
         _remount(mount, {name: value for name, value in wanted.items() if texts[name] != present[name]})
         now = self.values()
         for name, value in wanted.items():
@@ -275,14 +276,6 @@ class MountOptions:
     def described(self) -> dict[str, str]:
         """What results are valid for."""
         return {"file_system": self.mount.kind, "place": self.mount.place}
-
-    def _note(self, restoration: MountRestoration) -> None:
-        """Have the keeper's journal say what undoes the next change."""
-        assert self._keeper is not None, "it is entered before it is changed"
-        previous, self._noted = self._noted, restoration
-        self._keeper.undo_command(command_of(restoration), REMOUNT_S)
-        if previous not in (None, restoration):
-            self._keeper.undo_forget(command_of(previous))
 
     def _present(self) -> KernelMount:
         """The mount as it is now.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.systems.existing.activity import LiveSession
-from ascar.systems.existing.restoration import LIMIT_S
-from ascar.systems.undo_record import command_of
+from ascar.systems.existing.restoration import LIMIT_S, foreign
+from ascar.systems.undo_record import command_of, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -244,20 +244,16 @@ class LiveSettings(Generic[S, K]):
             WorkError: somebody else changed a setting of the study.
         """
         old, previous = self._before, self._restoration
-        for name in texts:
-            if present.get(name) != old.get(name) and present.get(name) not in self._left.get(name, ()):
-                raise WorkError(f"{name}: somebody else changed it in mid-study; the study ends")
+        for name in foreign({name: self._left.get(name, ()) for name in texts}, old, present):
+            raise WorkError(f"{name}: somebody else changed it in mid-study; the study ends")
         left: dict[str, tuple[str | None, ...]] = {
             name: (present.get(name), text)
             for name, text in texts.items()
             if not present.get(name) == text == old.get(name)
         }
         restoration = self._restoration_of(left)
-        if restoration != previous:
-            self._keeper.undo_command(command_of(restoration), self._undo_limit_s)
-            self._restoration, self._left = restoration, left
-            if previous is not None:
-                self._keeper.undo_forget(command_of(previous))
+        note(self._keeper, restoration, previous, self._undo_limit_s)
+        self._restoration, self._left = restoration, left
         return restoration
 
     def _await(self, configuration: Configuration) -> None:
