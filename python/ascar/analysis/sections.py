@@ -43,6 +43,7 @@ _FORMS = {
     "rocksdb-options": "RocksDB's OPTIONS file",
     "ceph-config": "Commands for ceph",
     "nfs.conf": "/etc/nfs.conf",
+    "systemd": "A drop-in of systemd",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +10,6 @@ from msgspec.structs import replace
 
 from ascar.catalogues import listed
 from ascar.catalogues.server_setting import RankedSetting
-from ascar.errors import StudyError
 from ascar.space import ChangeCost
 
 if TYPE_CHECKING:
@@ -90,20 +88,3 @@ class MountSetting(RankedSetting, frozen=True, kw_only=True):
 def mount_settings() -> dict[str, MountSetting]:
     """The settings by name."""
     return listed("mount", MountSetting)
-
-
-def known_mount_setting(name: str) -> MountSetting:
-    """The setting of a name.
-
-    Raises:
-        StudyError: there is none.
-    """
-    known = mount_settings()
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise StudyError(
-            f"target.settings: {name!r:.80} is no option of a mount that ascar may change; must be one of "
-            f"{', '.join(known)}{hint}"
-        )
-    return known[name]

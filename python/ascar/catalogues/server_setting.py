@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, Self
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from ascar.errors import SpaceError
+from ascar.errors import SpaceError, StudyError
 from ascar.space import ChangeCost, Parameter, boolean, categorical, floating, integer
 from ascar.space.parameter import identifier
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ascar.space.parameter import Traits
 
 
@@ -215,3 +218,27 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
         if self.weakest_special:
             found[int(self.weakest_special)] = named
         return found
+
+
+R = TypeVar("R", bound=RankedSetting)
+
+
+def known_to(settings: Mapping[str, R], name: str, what: str) -> R:
+    """The setting of a name that a study gives.
+
+    Args:
+        settings: the settings that there are, by name.
+        name: the name.
+        what: what they are settings of.
+
+    Raises:
+        StudyError: there is none of that name.
+    """
+    if name not in settings:
+        near = get_close_matches(name, settings, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise StudyError(
+            f"target.settings: {name!r:.80} is no setting of {what} that ascar may change; must be one of "
+            f"{', '.join(settings)}{hint}"
+        )
+    return settings[name]

@@ -32,6 +32,7 @@ class Form(StrEnum):
     ROCKSDB_OPTIONS = "rocksdb-options"
     CEPH_CONFIG = "ceph-config"
     NFS_CONF = "nfs.conf"
+    SYSTEMD = "systemd"
 
 
 def _runs(incomplete: str) -> list[str]:

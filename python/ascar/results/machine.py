@@ -403,6 +403,7 @@ class ExportResult(
         "rocksdb-options",
         "ceph-config",
         "nfs.conf",
+        "systemd",
     ]
     configuration: Configuration
     chosen: tuple[str, ...]

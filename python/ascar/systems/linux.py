@@ -5,36 +5,42 @@ kind = "linux"
 path = "/srv/data"              # a directory of the application; its disk and its file system are tuned
 parameters = "expert"           # or "wide"
 remounts = "allowed"            # optional: options of the mount that holds the path are tuned too; needs root
+cgroup = "system.slice/my.service"  # optional: settings of the application's control group are tuned too
 node = "server1"                # optional: the machine, by the name of its [[node]]; else this one
 """
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, linux
+from ascar.catalogues.cgroup import OF_GROUP, group_settings
 from ascar.catalogues.coupling import to_write, with_reset
-from ascar.catalogues.mount import OF_MOUNT, known_mount_setting, mount_settings
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.catalogues.mount import OF_MOUNT, mount_settings
+from ascar.catalogues.server_setting import known_to
+from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
-from ascar.quoting import comment, sysctl_line, udev_rule
-from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser
+from ascar.quoting import comment, sysctl_line
+from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser, Need
 from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
 from ascar.study import absolute, convert
 from ascar.systems import Placement, Sample, Starter, Target
 from ascar.systems.catalogue import KnownParameter
+from ascar.systems.control_group import ControlGroup
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
+from ascar.systems.group_files import controllers_here
+from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
@@ -47,10 +53,10 @@ from ascar.systems.kernel_parameters import (
     known_setting,
     parameter_here,
 )
+from ascar.systems.linux_forms import playbook_of, udev_rules
 from ascar.systems.machine import describe_machine
-from ascar.systems.mount_options import MountForms, mount_of
+from ascar.systems.mount_options import MountForms, MountOptions
 from ascar.systems.needs import keeper_needs
-from ascar.systems.playbook import Playbook, PlaybookTask, sysctl_task
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,13 +65,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.nodes import Node
-    from ascar.results.machine import Need
     from ascar.space import Configuration, Value
+    from ascar.systems.noted_settings import NotedSettings
     from ascar.systems.place import Place
 
+_BESIDE = (OF_MOUNT, OF_GROUP)
 _SETTINGS_MAX = 100
 _COMMITS = ("mount_ext4_commit", "mount_btrfs_commit")
-_OF_DISK = re.compile(r"/sys/block/(?P<name>[^/]+)/(?P<attribute>.+)")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -81,6 +87,8 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         node: the machine whose kernel is tuned, by the name of its [[node]] table; the default is this one.
         remounts: "allowed": options of the mount that holds `path` are tuned too, by remounts; nothing is
             unmounted. None: the mount stays as it is.
+        cgroup: the control group of the application, by its path as /proc/PID/cgroup has it, or a unit of
+            systemd, such as "my.service": its settings are tuned too. None: they stay as they are.
     """
 
     settings: tuple[str, ...] | None = None
@@ -89,6 +97,7 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: str | None = None
     node: dict[str, Any] | None = None
     remounts: Literal["allowed"] | None = None
+    cgroup: str | None = None
 
 
 class Linux(Target):
@@ -103,6 +112,7 @@ class Linux(Target):
     """
 
     default_workload: str | None = None
+    works_already = True
     starter = Starter(
         target={"path": '"/srv"', "parameters": '"expert"'},
         space={
@@ -120,7 +130,10 @@ class Linux(Target):
         self.options = convert(options, LinuxOptions, "target")
         self._node = None if self.options.node is None else node_of(self.options.node)
         files, self._devices = KernelFiles(self._node), self._found_devices()
-        self._mount = mount_of(self.options.remounts, self.options.path, self.options.settings or ())
+        self._mount, self._group = self._found_mount(), self._found_group()
+        self._beside: tuple[NotedSettings[Any], ...] = tuple(
+            one for one in (self._mount, self._group) if one is not None
+        )
         names = self.options.settings
         if names is None:
             parameters = all_here(self._devices, files, wide=self.options.parameters == "wide")
@@ -130,15 +143,15 @@ class Linux(Target):
                     f"target.settings = {list(names)!r:.80}: names {len(names)}; "
                     f"must name 1 to {_SETTINGS_MAX}"
                 )
-            of_kernel = [name for name in names if not name.startswith(OF_MOUNT)]
+            of_kernel = [name for name in names if not name.startswith(_BESIDE)]
             parameters = tuple(parameter_here(name, self._devices, files) for name in of_kernel)
             found = [identifier(name) for name in names]
             for name, parameter in zip(names, found, strict=True):
                 if found.count(parameter) > 1:
                     raise StudyError(f"target.settings: {name!r} is named twice; name each setting once")
-        of_mount = () if self._mount is None else self._mount.parameters(self._mount_settings())
+        beside = (one.parameters(self._chosen(one)) for one in self._beside)
         self.space = Space(
-            (*parameters, *of_mount),
+            (*parameters, *chain.from_iterable(beside)),
             name="linux",
             constraints=accepted(parameters, self._devices, files),
             allow_weaker=tuple(Guarantee),
@@ -157,8 +170,11 @@ class Linux(Target):
 
     @classmethod
     def needs(cls) -> tuple[Need, ...]:
-        """Root, and the keeper."""
-        return keeper_needs(("linux",))
+        """Root, the keeper, and what control groups there are."""
+        groups = ", ".join(controllers_here()) or None
+        remedy = "mount cgroup2 on /sys/fs/cgroup, as systemd does"
+        purpose = "tune what bounds an application (target.cgroup)"
+        return *keeper_needs(("linux",)), Need("control groups", purpose, groups, remedy=remedy)
 
     def __enter__(self) -> Linux:
         """Start the keeper; the values in force become the defaults.
@@ -167,22 +183,21 @@ class Linux(Target):
             EnvironmentLacks: no root, or no keeper.
             StudyError: the keeper does not know a setting.
         """
-        if self._mount is not None and os.geteuid() != 0:
-            raise EnvironmentLacks("target.remounts = 'allowed': needs root; run ascar through sudo")
         self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         try:
-            of_user = self._files.enter_context(Keeper(self.owner, user=True))
-            above = self.options.path or tempfile.gettempdir()
-            self._directory = load_directory(of_user, "target.path", above, "linux")
+            of_user = self._files.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
+            if not self.keeps:
+                above = self.options.path or tempfile.gettempdir()
+                self._directory = load_directory(of_user, "target.path", above, "linux")
             if self._node is None:
                 disk = self._devices.disk
                 self._counters = Counters({} if disk is None else {"device": disk})
-            if self._mount is not None:
-                # Of the file system, for its mounts have most options in common.
-                self._keeper.lock(f"mount:{self._mount.mount.device}")
-                taken = self._mount.enter(of_user, self._mount_settings())
-                of_kernel = (one for one in self.space.parameters if not one.native.startswith(OF_MOUNT))
-                self.space = replace(self.space, parameters=(*of_kernel, *self._mount.parameters(taken)))
+            for one in self._beside:
+                for keeper in (self._keeper, of_user):  # for all, and as long as the change may stay
+                    keeper.lock(one.lock)
+                taken = one.enter(of_user, self._chosen(one))
+                others = (each for each in self.space.parameters if not each.native.startswith(one.prefix))
+                self.space = replace(self.space, parameters=(*others, *one.parameters(taken)))
             self._current = self.read(self.space.names)
             self.space = self.space.with_defaults(self._current)
         except BaseException:
@@ -193,20 +208,24 @@ class Linux(Target):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put everything back."""
+        """Put everything back; what is to stay does so unless there is an error."""
         self._keeper = None
         try:
-            if self._mount is not None:
-                self._mount.put_back()
-        finally:
-            self._files.close()
+            with ExitStack() as putting_back:
+                for one in self._beside if error is not None or not self.keeps else ():
+                    putting_back.callback(one.put_back)
+        except BaseException as failure:
+            self._files.__exit__(type(failure), failure, failure.__traceback__)
+            raise
+        self._files.__exit__(kind, error, trace)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
-        keeper, of_mount = self._entered(), {} if self._mount is None else self._mount.values()
+        keeper = self._entered()
+        beside = {native: value for one in self._beside for native, value in one.values().items()}
         natives = {name: self._native(name) for name in names}
         return {
-            name: of_mount[native] if native in of_mount else keeper.knob_read(native).value
+            name: beside[native] if native in beside else keeper.knob_read(native).value
             for name, native in natives.items()
         }
 
@@ -215,26 +234,34 @@ class Linux(Target):
 
         Raises:
             StageFailed: the kernel refuses a value.
-            WorkError: somebody else changed an option of the mount.
+            WorkError: somebody else changed an option of the mount or a setting of the control group.
         """
         keeper, start_s = self._entered(), time.monotonic()
         # Where a write is refused, what is in force is not known, and the next time everything is written.
         before, self._current = self._current, {}
         names = {self._native(name): name for name in configuration}
         wanted = {native: configuration[name] for native, name in names.items()}
-        of_mount = {name: wanted.pop(name) for name in tuple(wanted) if name.startswith(OF_MOUNT)}
+        beside = {name: wanted.pop(name) for name in tuple(wanted) if name.startswith(_BESIDE)}
         present = {native: before[name] for native, name in names.items() if name in before}
         for native in to_write(wanted, present):
             keeper.knob_write(native, wanted[native])
         steps = {"settings": time.monotonic() - start_s}
-        if self._mount is not None and self._mount.change(of_mount):
-            steps["remount"] = time.monotonic() - start_s - steps["settings"]
+        for one in self._beside:
+            begun_s = time.monotonic()
+            if one.change({name: value for name, value in beside.items() if name.startswith(one.prefix)}):
+                steps[one.step] = time.monotonic() - begun_s
         difference = self.space.change(before, configuration)
         self._current = dict(configuration)
         return Change.of(difference, steps)
 
     def sample(self) -> Sample:
-        """Counters of the disk and the machine, and the dirty pages of the machine, whoever wrote them."""
+        """Counters of the disk and the machine, and the dirty pages of the machine, whoever wrote them.
+
+        Raises:
+            StageFailed: what was set is not in force any more, or the application has ended.
+        """
+        for one in self._beside:
+            one.check()
         try:
             meminfo = KernelFiles(self._node).text(MEMINFO)
         except EnvironmentLacks as error:
@@ -271,8 +298,8 @@ class Linux(Target):
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
         machine = describe_machine() if self._node is None else _described(self._node)
-        mount = {} if self._mount is None else self._mount.described
-        return {"target": "linux", **machine, **mount, "device": {"name": self._devices.disk}}
+        beside = {key: value for one in self._beside for key, value in one.described.items()}
+        return {"target": "linux", **machine, **beside, "device": {"name": self._devices.disk}}
 
     @classmethod
     def catalogue(cls, options: Mapping[str, Any]) -> Mapping[str, KnownParameter]:
@@ -282,16 +309,22 @@ class Linux(Target):
         if names is None:
             names = tuple(one.replace(DEVICE_MARK, DEVICE) for one in linux())
             names += () if chosen.remounts is None else tuple(mount_settings())
-        settings = {identifier(name): known_setting(name) for name in names if not name.startswith(OF_MOUNT)}
-        of_mount = {
-            identifier(name): known_mount_setting(name) for name in names if name.startswith(OF_MOUNT)
-        }
-        return {
+            names += () if chosen.cgroup is None else tuple(group_settings())
+        settings = {identifier(name): known_setting(name) for name in names if not name.startswith(_BESIDE)}
+        found = {
             name: KnownParameter(numbers=not one.listed, words=one.listed) for name, one in settings.items()
-        } | {name: replace(KnownParameter.of(one.parameter()), words=True) for name, one in of_mount.items()}
+        }
+        for name in names:
+            if name.startswith(OF_MOUNT):
+                option = known_to(mount_settings(), name, "a mount")
+                found[identifier(name)] = replace(KnownParameter.of(option.parameter()), words=True)
+            elif name.startswith(OF_GROUP):
+                setting = known_to(group_settings(), name, "a control group")
+                found[identifier(name)] = KnownParameter.of(setting.parameter())
+        return found
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
-        """Commands that set the chosen settings; sysctl.d, udev's rule for the disk and fstab keep them."""
+        """Commands that set the chosen settings; sysctl.d, udev, fstab and systemd's drop-in keep them."""
         wanted = self._settings(configuration, chosen)
         mount = self._mount_forms(configuration, chosen)
         return {
@@ -300,8 +333,11 @@ class Linux(Target):
             "sysctl": [
                 sysctl_line(one.knob, one.after) for one in wanted if one.path.startswith("/proc/sys/")
             ],
-            "udev": _udev(wanted),
-            "ansible": _playbook(wanted, mount.tasks).lines(),
+            "udev": udev_rules(wanted),
+            "systemd": []
+            if self._group is None
+            else self._group.unit_lines(self._wanted(configuration, chosen, OF_GROUP)),
+            "ansible": playbook_of(wanted, mount.tasks).lines(),
         }
 
     @classmethod
@@ -316,6 +352,7 @@ class Linux(Target):
 
         Raises:
             StudyError: they are another machine's.
+            Refused: a study of the control group is running.
         """
         target = cls(options)
         if target._node is not None:
@@ -324,6 +361,8 @@ class Linux(Target):
                 "commands of `ascar export` on the node"
             )
         chosen = space.departures(configuration)
+        if target._group is not None and (holder := holder_of([target._group.lock])):
+            raise Refused(f"{target._group.place}: is tuned by {holder}; wait for that study or stop it")
         settings, mount = (
             tuple(target._settings(configuration, chosen)),
             target._mount_forms(configuration, chosen),
@@ -349,23 +388,50 @@ class Linux(Target):
             )
         return Devices.below(absolute("target.path", path, is_there=True))
 
-    def _mount_settings(self) -> list[str]:
-        """The options of the mount that the study may change."""
-        if self._mount is None:
-            return []
-        known, names = self._mount.settings, self.options.settings
-        return [
-            name
-            for name, one in known.items()
-            if (one.is_searched(self.options.parameters) if names is None else name in names)
-        ]
+    def _found_mount(self) -> MountOptions | None:
+        """The mount whose options the study may change."""
+        named = [name for name in self.options.settings or () if name.startswith(OF_MOUNT)]
+        if self.options.remounts is None:
+            if named:
+                raise StudyError(
+                    f"target.settings: {named[0]!r:.80} is an option of a mount, for remounts; must be "
+                    "left out, or target.remounts be 'allowed'"
+                )
+            return None
+        if self.options.path is None:
+            raise StudyError("target.remounts = 'allowed': is for the mount of target.path; name the path")
+        return MountOptions(self.options.path)
+
+    def _found_group(self) -> ControlGroup | None:
+        """The control group whose settings the study may change."""
+        named = [name for name in self.options.settings or () if name.startswith(OF_GROUP)]
+        if self.options.cgroup is None:
+            if named:
+                raise StudyError(
+                    f"target.settings: {named[0]!r:.80} is a setting of a control group; must be left out, "
+                    "or target.cgroup name the group"
+                )
+            return None
+        if self._node is not None:
+            raise StudyError(
+                f"target.cgroup = {self.options.cgroup!r:.80}: must be of this machine, without a node"
+            )
+        return ControlGroup(self.options.cgroup, self._devices.disk)
+
+    def _chosen(self, beside: NotedSettings[Any]) -> list[str]:
+        return beside.chosen(self.options.settings, self.options.parameters)
 
     def _of_mount(self, chosen: Collection[str]) -> tuple[str, ...]:
         """Those of the parameters that are options of the mount."""
         return tuple(name for name in chosen if self.space[name].native.startswith(OF_MOUNT))
 
+    def _wanted(self, configuration: Configuration, chosen: Collection[str], prefix: str) -> dict[str, Value]:
+        """The values of those of the parameters whose settings' names begin so, by these names."""
+        natives = {self.space[name].native: name for name in chosen}
+        return {native: configuration[name] for native, name in natives.items() if native.startswith(prefix)}
+
     def _mount_forms(self, configuration: Configuration, chosen: Collection[str]) -> MountForms:
-        wanted = {self.space[name].native: configuration[name] for name in self._of_mount(chosen)}
+        wanted = self._wanted(configuration, chosen, OF_MOUNT)
         return MountForms() if self._mount is None or not wanted else self._mount.forms(wanted)
 
     def _settings(self, configuration: Configuration, chosen: Collection[str]) -> list[AppliedSetting]:
@@ -373,12 +439,15 @@ class Linux(Target):
         found: list[AppliedSetting] = []
         files = KernelFiles(self._node)
         others = {self._native(name): name for name in configuration}
-        names = {native: name for native, name in others.items() if not native.startswith(OF_MOUNT)}
+        names = {native: name for native, name in others.items() if not native.startswith(_BESIDE)}
         for native in with_reset({native for native, name in names.items() if name in chosen}, names):
             path = file_of(native, self.options.device)
             before = files.in_force(path) or UNKNOWN
             value = configuration[names[native]]
             found.append(AppliedSetting(names[native], native, str(path), before, str(value)))
+        if self._group is not None:
+            for native, value in self._wanted(configuration, chosen, OF_GROUP).items():
+                found.append(self._group.applied(others[native], native, value))
         return found
 
     def _native(self, name: str) -> str:
@@ -387,29 +456,6 @@ class Linux(Target):
     def _entered(self) -> Keeper:
         assert self._keeper is not None, "a target is entered before it is used"
         return self._keeper
-
-
-def _udev(settings: Collection[AppliedSetting]) -> list[str]:
-    """A rule for each disk, with its settings in the order in which they have to be written."""
-    found: dict[str, dict[str, str]] = {}
-    for one in settings:
-        if disk := _OF_DISK.fullmatch(one.path):
-            found.setdefault(disk["name"], {})[disk["attribute"]] = one.after
-    return [line for name, attributes in found.items() for line in udev_rule(name, attributes)]
-
-
-def _playbook(settings: Collection[AppliedSetting], of_mount: Collection[PlaybookTask]) -> Playbook:
-    """Lines of sysctl.d and fstab where there can be one; for others commands, which a reboot undoes."""
-    tasks: list[PlaybookTask] = []
-    gone: list[str] = []
-    for one in settings:
-        if one.path.startswith("/proc/sys/"):
-            tasks.append(sysctl_task(one.knob, one.after))
-        elif one.path.startswith("/sys/"):
-            tasks.append(PlaybookTask(one.knob, "ansible.builtin.shell", {"cmd": one.command}))
-            gone.append(one.knob)
-    remarks = [f"Until the next boot only, by a command each: {', '.join(gone)}"] if gone else []
-    return Playbook("Linux", "linux", [*tasks, *of_mount], remarks=remarks)
 
 
 def _described(node: Node) -> dict[str, Any]:

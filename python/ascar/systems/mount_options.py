@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ascar.catalogues.mount import OF_MOUNT, known_mount_setting, mount_settings
-from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError, WorkError
+from ascar.catalogues.mount import OF_MOUNT, MountSetting, mount_settings
+from ascar.catalogues.server_setting import known_to
+from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
 from ascar.nodes.process import output_of
 from ascar.quoting import comment, fstab_line, mount_options, shell_line
 from ascar.systems.existing.restoration import foreign
 from ascar.systems.mount_table import mounts_here
+from ascar.systems.noted_settings import NotedSettings
 from ascar.systems.playbook import PlaybookTask
-from ascar.systems.undo_record import command_of, note, restore
+from ascar.systems.undo_record import restore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from ascar.space import Parameter, Value
+    from ascar.space import Value
     from ascar.systems.keeper import Keeper
     from ascar.systems.mount_table import KernelMount
 
@@ -106,7 +108,7 @@ class MountForms:
     tasks: list[PlaybookTask] = field(default_factory=list)
 
 
-class MountOptions:
+class MountOptions(NotedSettings[MountSetting]):
     """The options of the mount that holds a directory.
 
     Args:
@@ -115,6 +117,10 @@ class MountOptions:
     Raises:
         StudyError: the mount is read-only, or its file system has no options that a remount changes.
     """
+
+    prefix = OF_MOUNT
+    step = "remount"
+    limit_s = REMOUNT_S
 
     def __init__(self, path: str) -> None:
         self.mount = mount_around(path)
@@ -131,22 +137,13 @@ class MountOptions:
                 f"target.path = {path!r:.80}: is on {self.mount.place}, which is mounted read-only; must be "
                 "a directory that the application writes to"
             )
-        self.settings = {name: one for name, one in found.items() if not one.is_hidden(options)}
-        """The settings that this mount has, by name."""
-        self._keeper: Keeper | None = None
-        self._old: dict[str, str] = {}
-        self._noted: MountRestoration | None = None
+        here = {name: one for name, one in found.items() if not one.is_hidden(options)}
+        super().__init__(self.mount.place, here)
 
-    def parameters(self, names: Collection[str]) -> tuple[Parameter, ...]:
-        """The settings as parameters, whose defaults are the values in force.
-
-        Args:
-            names: the settings.
-        """
-        present = self.values()
-        return tuple(
-            self.settings[name].parameter_in_force(present[name]) for name in self.settings if name in names
-        )
+    @property
+    def lock(self) -> str:
+        """The lock of the file system, for its mounts have most options in common."""
+        return f"mount:{self.mount.device}"
 
     def values(self) -> dict[str, Value]:
         """The values in force by the setting's name.
@@ -157,7 +154,7 @@ class MountOptions:
         options = self._present().options
         return {name: one.value_in(options) for name, one in self.settings.items()}
 
-    def enter(self, keeper: Keeper, names: Collection[str]) -> frozenset[str]:
+    def enter(self, keeper: Keeper, names: Collection[str]) -> Collection[str]:
         """Take the values in force for those of before; nothing is changed.
 
         Args:
@@ -168,9 +165,11 @@ class MountOptions:
             Those that the kernel lets a remount set.
 
         Raises:
-            EnvironmentLacks: it lets none be set.
+            EnvironmentLacks: it lets none be set, or ascar is not root's.
             StageFailed: the mount is gone, or something else is mounted over it.
         """
+        if os.geteuid() != 0:
+            raise EnvironmentLacks("target.remounts = 'allowed': needs root; run ascar through sudo")
         mount, present = self._present(), self.values()
         taken: list[str] = []
         reason = ""
@@ -184,55 +183,17 @@ class MountOptions:
                 taken.append(name)
         if names and not taken:
             raise EnvironmentLacks(f"target.remounts = 'allowed': the kernel refuses every remount: {reason}")
-        self._keeper = keeper
-        self._old = {name: self.settings[name].text(present[name]) for name in taken}
-        return frozenset(taken)
+        return super().enter(keeper, taken)
 
-    def change(self, wanted: Mapping[str, Value]) -> bool:
-        """Remount it with these values, and read them back; whether that was needed.
+    def _lack(self, name: str) -> str:
+        known_to(mount_settings(), name, "a mount")
+        return ""
 
-        Args:
-            wanted: values by the setting's name.
+    def _restoration(self, old: dict[str, str], left: dict[str, tuple[str, ...]]) -> MountRestoration:
+        return MountRestoration(self.place, self.mount.device, old, left)
 
-        Raises:
-            StageFailed: the kernel refuses a value, or another one is in force once it is set.
-            WorkError: somebody else changed a setting of the study.
-        """
-        assert self._keeper is not None, "it is entered before it is changed"
-        mount = self._present()
-        present = {name: self.settings[name].text(value) for name, value in self.values().items()}
-        left = {} if self._noted is None else self._noted.left
-        for name in foreign({name: left.get(name, ()) for name in wanted}, self._old, present):
-            raise WorkError(
-                f"{name}: is {present[name]!r} on {mount.place}: somebody else changed it in mid-study; "
-                "the study ends"
-            )
-        texts = {name: self.settings[name].text(value) for name, value in wanted.items()}
-        if all(present[name] == text for name, text in texts.items()):
-            return False
-        may_be = left | {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
-        restoration = MountRestoration(mount.place, mount.device, self._old, may_be)
-        note(self._keeper, restoration, self._noted, REMOUNT_S)
-        self._noted = restoration
-        _remount(mount, {name: value for name, value in wanted.items() if texts[name] != present[name]})
-        now = self.values()
-        for name, value in wanted.items():
-            if now[name] != value:
-                shown = self.settings[name].text(now[name])
-                raise StageFailed("mount", f"{name} = {texts[name]}: is {shown} once it is remounted")
-        return True
-
-    def put_back(self) -> None:
-        """Put the old values back; those that somebody else changed are left alone, with a warning.
-
-        Raises:
-            StageFailed: the kernel refuses it; the keeper tries again when it ends.
-        """
-        if self._noted is not None and self._keeper is not None:
-            for line in self._noted.carry_out():
-                _log.warning("left alone: %s", line)
-            self._keeper.undo_forget(command_of(self._noted))
-            self._noted = None
+    def _write(self, wanted: Mapping[str, Value]) -> None:
+        _remount(self._present(), wanted)
 
     def forms(self, wanted: Mapping[str, Value]) -> MountForms:
         """What sets these values.
@@ -289,37 +250,6 @@ class MountOptions:
                 "mount", f"{self.mount.place}: is not mounted any more, or something else over it"
             )
         return mount
-
-
-def mount_of(remounts: str | None, path: str | None, settings: Collection[str]) -> MountOptions | None:
-    """The mount whose options a study may change; None: it may not.
-
-    Args:
-        remounts: the study's `target.remounts`.
-        path: its `target.path`.
-        settings: the settings that it names.
-
-    Raises:
-        StudyError: it does not say which mount, or names options that this mount does not have.
-    """
-    names = [name for name in settings if name.startswith(OF_MOUNT)]
-    if remounts is None:
-        if names:
-            raise StudyError(
-                f"target.settings: {names[0]!r:.80} is an option of a mount, for remounts; must be "
-                "left out, or target.remounts be 'allowed'"
-            )
-        return None
-    if path is None:
-        raise StudyError("target.remounts = 'allowed': is for the mount of target.path; name the path")
-    mount = MountOptions(path)
-    for name in names:
-        if known_mount_setting(name).name not in mount.settings:
-            raise StudyError(
-                f"target.settings: {name!r} cannot be tuned on {mount.mount.place}; must be one of "
-                f"{', '.join(mount.settings)}"
-            )
-    return mount
 
 
 def mount_around(path: str) -> KernelMount:

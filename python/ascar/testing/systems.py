@@ -33,6 +33,7 @@ FORMS = (
     "rocksdb-options",
     "ceph-config",
     "nfs.conf",
+    "systemd",
 )
 
 
