@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ROOTS = {one: Path("/sys/fs/cgroup", one) for one in ("memory", "cpu", "blkio")}
 FILES = (
@@ -50,10 +50,12 @@ class Group:
     Attributes:
         name: its path below the hierarchies.
         process: the process.
+        words: what it is started with.
     """
 
     name: str
     process: subprocess.Popen[bytes]
+    words: Sequence[str] = ("sleep", "1000")
 
     def file(self, name: str) -> Path:
         """A file of it, by its controller and name."""
@@ -71,7 +73,7 @@ class Group:
 
     def start(self) -> None:
         """Start a process in it."""
-        self.process = subprocess.Popen(["sleep", "1000"])
+        self.process = subprocess.Popen(self.words)
         for root in ROOTS.values():
             (root / self.name / "cgroup.procs").write_text(str(self.process.pid))
 
@@ -94,11 +96,11 @@ class Group:
 
 
 @contextmanager
-def real_group() -> Iterator[Group]:
+def real_group(words: Sequence[str] = ("sleep", "1000")) -> Iterator[Group]:
     """A group with a process, where the hierarchies are of version 1."""
     if not all((root / "cgroup.procs").exists() for root in ROOTS.values()):
         pytest.skip("control groups are not of version 1")
-    group = Group(f"ascar-test-{secrets.token_hex(6)}", subprocess.Popen(["true"]))
+    group = Group(f"ascar-test-{secrets.token_hex(6)}", subprocess.Popen(["true"]), words)
     group.process.wait()
     group.make()
     try:

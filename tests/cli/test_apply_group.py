@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +15,11 @@ from control_groups import SETTINGS, real_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from control_groups import Group
 
 pytestmark = [pytest.mark.root, pytest.mark.machine]
+PRESSURE = Path("/proc/sys/vm/vfs_cache_pressure")
 STUDY = """
 [study]
 name = "grouped"
@@ -33,21 +34,25 @@ settings = SETTINGS
 
 @pytest.fixture
 def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_run: Callable[..., int]) -> Iterator[Group]:
-    """A group, and a run that recommends settings of it."""
+    """A group, and a run that recommends settings of it and one of the kernel."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     names = [*SETTINGS, "vm.vfs_cache_pressure"]
     with real_group() as made:
         study = Study.parse(STUDY.replace("GROUP", made.name).replace("SETTINGS", str(names)))
         space = Linux({"cgroup": made.name, "settings": names}).space
-        best = space.default().replaced(cgroup_cpu_shares=2048, cgroup_cpu_cfs_quota_us=50000)
+        pressure = 1 + int(PRESSURE.read_text())
+        best = space.default().replaced(
+            cgroup_cpu_shares=2048, cgroup_cpu_cfs_quota_us=50000, vm_vfs_cache_pressure=pressure
+        )
         keep_run(study, space, best, {"target": "linux", **describe_machine()})
         yield made
 
 
 def test_it_is_in_force_until_it_is_restored(ascar: Callable[..., Any], group: Group) -> None:
-    before, shares = group.state(), group.file("cpu/cpu.shares")
+    before, shares, pressure = group.state(), group.file("cpu/cpu.shares"), PRESSURE.read_text()
     planned = ascar("apply", "grouped", "--dry-run", "--json").document
     assert [one["command"] for one in planned["settings"]] == [
+        f"sysctl -w vm.vfs_cache_pressure={int(pressure) + 1}",
         f"echo 2048 > {shares}",
         f"echo 50000 > {group.file('cpu/cpu.cfs_quota_us')}",
     ]
@@ -67,15 +72,16 @@ def test_it_is_in_force_until_it_is_restored(ascar: Callable[..., Any], group: G
     shares.write_text("2048")
     restored = ascar("restore", "--json")
     assert restored.status == 0, restored.err
-    assert group.state() == before
+    assert (group.state(), PRESSURE.read_text()) == (before, pressure)
 
 
 def test_it_is_put_back_unless_it_is_confirmed(ascar: Callable[..., Any], group: Group) -> None:
-    before = group.state()
-    assert ascar("apply", "grouped", "--confirm", "2 s").status == 0
+    before = group.state(), PRESSURE.read_text()
+    done = ascar("apply", "grouped", "--confirm", "2 s")
+    assert done.status == 0, done.err
     assert group.file("cpu/cpu.shares").read_text() == "2048\n"
     end_s = time.monotonic() + 30
-    while group.state() != before:
+    while (group.state(), PRESSURE.read_text()) != before:
         assert time.monotonic() < end_s
         time.sleep(0.1)
 

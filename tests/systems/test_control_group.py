@@ -141,6 +141,21 @@ def test_configurations_drawn_at_random_are_in_force_and_all_is_put_back(group: 
 
 
 @on_machine
+def test_a_limit_of_one_disk_is_set_and_taken_away(group: Group) -> None:
+    file, other = group.file("blkio/blkio.throttle.read_bps_device"), "cgroup.blkio.bfq.weight"
+    settings = ["cgroup.blkio.throttle.read_bps_device"]
+    settings += [other] if group.file("blkio/blkio.bfq.weight").exists() else []
+    with Linux({"cgroup": group.name, "device": DISK, "settings": settings}) as target:
+        for value in (50 * MIB, UNLIMITED, 70 * MIB):
+            wanted = target.space.default().replaced(cgroup_blkio_throttle_read_bps_device=value)
+            target.apply(wanted)
+            assert target.read(target.space.names) == dict(wanted)
+        number = Path("/sys/class/block", DISK, "dev").read_text().strip()
+        assert file.read_text() == f"{number} {70 * MIB}\n"
+    assert file.read_text() == ""
+
+
+@on_machine
 def test_killed_at_any_moment_the_group_is_as_before(group: Group, seed: int) -> None:
     draw, before, lock = random.Random(seed), group.state(), ControlGroup(group.name, None).lock
     words = [sys.executable, "-c", KILLED, group.name, " ".join(SETTINGS)]
@@ -446,12 +461,15 @@ def test_a_hierarchy_that_may_not_be_written_is_refused(
 def test_a_record_that_names_something_else_is_refused(unified: Path) -> None:
     with pytest.raises(InputError, match="'release_agent': must be a setting of a control group"):
         GroupRestoration("a", "", {}, {"release_agent": "1"}, {}).carry_out()
+    name = "cgroup.cpu.weight"
+    for places, old in (({}, {name: "7"}), ({name: ("/", 1)}, {}), ({name: ("/", 1)}, {name: "x"})):
+        with pytest.raises(InputError, match="with a place and a number"):
+            GroupRestoration("a", "", places, old, {name: ("1",)}).carry_out()
     words = [sys.executable, "-m", "ascar.systems.control_group"]
     for record in ("{}", "x", msgspec.json.encode(GroupRestoration("a", "", {}, {}, {"a": ()})).decode()):
         done = subprocess.run([*words, record], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     directory = recorded_group(unified)
-    name = "cgroup.cpu.weight"
     for number, told in ((directory.stat().st_ino + 1, "was removed and made anew"), (1, "made anew")):
         record = GroupRestoration("a", "", {name: (str(directory), number)}, {name: "7"}, {name: ("100",)})
         (line,) = record.carry_out()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ _log = logging.getLogger(__name__)
 _SECTIONS = {"service": "Service", "slice": "Slice"}
 _ENABLING = {"io": "IOAccounting=yes", "memory": "MemoryAccounting=yes", "cpu": "CPUWeight=100"}
 _PERIOD_US = 100_000
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 SYSTEMD = Path("/run/systemd/system")
 """Where it is, systemd is the machine's init (sd_booted(3))."""
 
@@ -68,13 +70,16 @@ class GroupRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             What was left alone, a line each.
 
         Raises:
-            InputError: the record names what is no setting of a control group.
+            InputError: the record names what is no setting of a control group, or lacks what it was.
             StageFailed: the kernel refuses it.
         """
         known = group_settings()
-        unknown = [name for name in (*self.places, *self.old, *self.left) if name not in known]
-        if unknown:
-            raise InputError(f"{unknown[0]!r:.80}: must be a setting of a control group")
+        for name in (*self.places, *self.old, *self.left):
+            is_whole = name in self.places and _NUMBER.fullmatch(self.old.get(name, "")) is not None
+            if name not in known or not is_whole:
+                raise InputError(
+                    f"{name!r:.80}: must be a setting of a control group, with a place and a number"
+                )
         fates = {name: lost(*self.places[name]) for name in self.left}
         here = {name: Path(self.places[name][0]) for name, fate in fates.items() if not fate}
         present = {name: str(read(known[name], place, self.device)) for name, place in here.items()}
