@@ -238,6 +238,18 @@ def test_what_somebody_else_changed_ends_the_study_and_stays(
 
 
 @on_machine
+def test_a_remount_by_somebody_else_under_the_load_fails_the_trial(place: Path) -> None:
+    with study(place) as target:
+        target.apply(target.space.default().replaced(mount_ext4_commit=33))
+        target.sample()
+        call("mount", "-o", "remount,commit=5", place)
+        with pytest.raises(
+            StageFailed, match=r"mount\.ext4\.commit = 33: is 5 on .* somebody else changed it"
+        ):
+            target.sample()
+
+
+@on_machine
 def test_a_study_that_has_changed_nothing_puts_nothing_back(place: Path) -> None:
     with study(place) as target:
         target.apply(target.space.default())
