@@ -340,6 +340,8 @@ def test_of_a_mount_that_came_anew_nothing_is_put_back(place: Path, tmp_path: Pa
 def test_a_record_that_names_something_else_is_refused() -> None:
     with pytest.raises(InputError, match="'rw,suid': must be a setting of a mount"):
         MountRestoration("/", "8:1", {"rw,suid": "1"}, {}).carry_out()
+    with pytest.raises(InputError, match="with its old value"):
+        MountRestoration("/", "8:1", {}, {"mount.ext4.commit": ("5", "9")}).carry_out()
     words = [sys.executable, "-m", "ascar.systems.mount_options"]
     for record in ("{}", "x", msgspec.json.encode(MountRestoration("/", "8:1", {}, {"a": ()})).decode()):
         done = subprocess.run([*words, record], capture_output=True, text=True, check=False)

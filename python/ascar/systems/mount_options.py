@@ -66,13 +66,13 @@ class MountRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             What was left alone, a line each.
 
         Raises:
-            InputError: the record names what is no setting of a mount.
+            InputError: the record names what is no setting of a mount, or lacks what it was.
             StageFailed: the kernel refuses it, or something else is mounted over it.
         """
         known = mount_settings()
-        unknown = [name for name in (*self.old, *self.left) if name not in known]
+        unknown = [name for name in (*self.old, *self.left) if name not in known or name not in self.old]
         if unknown:
-            raise InputError(f"{unknown[0]!r:.80}: must be a setting of a mount")
+            raise InputError(f"{unknown[0]!r:.80}: must be a setting of a mount, with its old value")
         if not any(self._is_it(one) for one in mounts_here()):
             return ()  # unmounted meanwhile: its options went with it
         mount = mount_around(self.place)
