@@ -3,11 +3,12 @@
     python -m benchmarks.sharp_btio --budget 30min
     python -m benchmarks.sharp_btio --only '^btio-c@thesis-2014'
 
-Each assumption changes both classes of BTIO in one respect, under both elevators that servers can have: how shared
-files are locked, how requests are made, how ranks are spread over nodes, how large checkpoints are and how they lie in
-the file, what the network and the disks take. For each, the best of 77 static windows and gaps is chosen on five seeds,
-and rules are searched as `ascar sharp search` does, with the bound that no group gets less than 90% of what it gets
-without them. All then run on 20 seeds, which nothing was chosen by: BTIO's own figure, and its gain with a 99% interval.
+Each assumption changes both classes of BTIO in one respect, under both elevators that servers can have: how
+shared files are locked, how requests are made, how large checkpoints are and how they lie in the file, what
+the network and the disks take. For each, the best of 77 static windows and gaps is chosen on five seeds, and
+rules are searched as `ascar sharp search` does, with the bound that no group gets less than 90% of what it
+gets without them. All then run on 20 seeds, which nothing was chosen by: BTIO's own figure, and its gain with
+a 99% interval.
 
 What is assumed was fixed before the first search, and so were the simulator's constants.
 """
@@ -44,7 +45,8 @@ class Assumption:
     Attributes:
         name: what is assumed.
         settings: keys of the scenario, as `--set` takes them.
-        appends: parts that each rank's share of a checkpoint is written in; those of all ranks take turns in the file.
+        appends: parts that each rank's share of a checkpoint is written in; those of all ranks take turns in
+            the file.
         checkpoints: so many times as much in each checkpoint.
     """
 
