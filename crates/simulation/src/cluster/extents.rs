@@ -29,10 +29,11 @@ struct Held {
 /// What a server has of an object.
 #[derive(Debug, Default)]
 struct Object {
-    /// Numbers of the ranges held.
-    held: Vec<u32>,
-    /// Asks that conflict with what is held or with those before them, in the order of their arrival.
-    waiting: Vec<Claim>,
+    /// The ranges held, with their numbers.
+    held: Vec<(Claim, u32)>,
+    /// Asks in the order of their arrival, with the number of ranges held and of asks before them that they conflict
+    /// with.
+    waiting: Vec<(Claim, usize)>,
     /// Asks of clients that are not answered, waiting or on their way.
     asked: Vec<Claim>,
 }
@@ -62,6 +63,8 @@ pub(super) struct ExtentLocks {
     clients: u32,
     most_growth: u64,
     handover_ns: Nanos,
+    /// What the server at work has to say; empty between events.
+    words: Vec<Word>,
     messages: Vec<Message>,
     free_messages: Vec<u32>,
 }
@@ -79,6 +82,7 @@ impl ExtentLocks {
                 .extent_growth_mib
                 .map_or(u64::MAX, |mib| (mib * f64::from(1 << 20)) as u64),
             handover_ns: (parameters.handover_us * 1e3) as Nanos,
+            words: Vec::new(),
             messages: Vec::new(),
             free_messages: Vec::new(),
         }
@@ -96,11 +100,14 @@ impl ExtentLocks {
 
     /// A range that its client may begin work under.
     fn usable(&self, object: u32, ask: &Claim) -> Option<u32> {
-        let held = &self.objects[object as usize].held;
-        held.iter().copied().find(|&number| {
-            let held = &self.held[number as usize];
-            held.arrived && !held.given_up && held.claim.allows(ask)
-        })
+        let held = self.objects[object as usize].held.iter();
+        let usable = |number: &u32| {
+            let held = &self.held[*number as usize];
+            held.arrived && !held.given_up
+        };
+        held.filter(|(claim, _)| claim.allows(ask))
+            .map(|(_, number)| *number)
+            .find(usable)
     }
 
     /// Note a thread's ask, unless the client has asked for as much already; whether it is new.
@@ -123,49 +130,77 @@ impl ExtentLocks {
         }
     }
 
-    /// Answer the first ask that can be: its place among those waiting, whether what it wants has to be called back.
-    fn next_word(&mut self, object: u32) -> Option<Word> {
-        let ExtentLocks {
-            objects, held: all, ..
-        } = self;
-        let Object { held, waiting, .. } = &mut objects[object as usize];
-        for place in 0..waiting.len() {
-            let ask = waiting[place];
-            let mut free = !waiting[..place].iter().any(|before| before.conflicts(&ask));
-            for &number in held.iter() {
-                let held = &mut all[number as usize];
-                if held.claim.conflicts(&ask) {
-                    free = false;
-                    if !held.called_back {
-                        held.called_back = true;
-                        return Some(Word::CallBack(number));
-                    }
-                }
-            }
-            if free {
-                waiting.remove(place);
-                return Some(Word::Grant(self.grant(object, ask), ask));
+    /// An ask arrives: what conflicts with it is called back.
+    fn take_ask(&mut self, object: u32, ask: Claim) {
+        let Object { held, waiting, .. } = &mut self.objects[object as usize];
+        let mut blockers = 0;
+        for (_, number) in held.iter().filter(|(claim, _)| claim.conflicts(&ask)) {
+            blockers += 1;
+            let held = &mut self.held[*number as usize];
+            if !held.called_back {
+                held.called_back = true;
+                self.words.push(Word::CallBack(*number));
             }
         }
-        None
+        let before = waiting.iter().filter(|(other, _)| other.conflicts(&ask));
+        blockers += before.count();
+        waiting.push((ask, blockers));
+        self.answer_asks(object);
+    }
+
+    /// A range is free again.
+    fn take_back(&mut self, object: u32, number: u32) {
+        let Object { held, waiting, .. } = &mut self.objects[object as usize];
+        held.retain(|(_, other)| *other != number);
+        self.free.push(number);
+        let claim = self.held[number as usize].claim;
+        for (ask, blockers) in waiting {
+            *blockers -= usize::from(claim.conflicts(ask));
+        }
+        self.answer_asks(object);
+    }
+
+    /// Grant what nothing stands in the way of any more, and call it back where others wait for some of it.
+    fn answer_asks(&mut self, object: u32) {
+        let (mut place, mut granted) = (0, Vec::new());
+        while let Some(&(ask, blockers)) = self.objects[object as usize].waiting.get(place) {
+            if blockers == 0 {
+                self.objects[object as usize].waiting.remove(place);
+                // Who has waited behind it waits for what is granted now.
+                let number = self.grant(object, ask);
+                granted.push(number);
+                self.words.push(Word::Grant(number, ask));
+                continue;
+            }
+            for &number in &granted {
+                let held = &mut self.held[number as usize];
+                if !held.called_back && held.claim.conflicts(&ask) {
+                    held.called_back = true;
+                    self.words.push(Word::CallBack(number));
+                }
+            }
+            place += 1;
+        }
     }
 
     /// The range that answers an ask: one that its client holds already, or a new one.
     fn grant(&mut self, object: u32, ask: Claim) -> u32 {
-        let entry = &self.objects[object as usize];
-        let claims = |number: &u32| &self.held[*number as usize];
-        let suits = |number: &&u32| {
-            let held = claims(number);
-            !held.called_back && held.claim.allows(&ask)
+        let Object { held, waiting, .. } = &self.objects[object as usize];
+        let suits = |(claim, number): &&(Claim, u32)| {
+            claim.allows(&ask) && !self.held[*number as usize].called_back
         };
-        if let Some(&number) = entry.held.iter().find(suits) {
-            return number;
+        if let Some((_, number)) = held.iter().find(suits) {
+            return *number;
         }
-        let held = entry.held.iter().map(|number| &claims(number).claim);
-        let range = ask.grown(self.most_growth, held, entry.waiting.iter());
+        let claims = held.iter().map(|(claim, _)| claim);
+        let asks = waiting.iter().map(|(other, _)| other);
+        let claim = Claim {
+            range: ask.grown(self.most_growth, claims, asks),
+            ..ask
+        };
         let made = Held {
             object,
-            claim: Claim { range, ..ask },
+            claim,
             users: 0,
             dirty: 0,
             arrived: false,
@@ -179,16 +214,8 @@ impl ExtentLocks {
             self.held.push(made);
             (self.held.len() - 1) as u32
         };
-        self.objects[object as usize].held.push(number);
+        self.objects[object as usize].held.push((claim, number));
         number
-    }
-
-    /// A range is free again.
-    fn forget(&mut self, object: u32, number: u32) {
-        self.objects[object as usize]
-            .held
-            .retain(|&held| held != number);
-        self.free.push(number);
     }
 }
 
@@ -240,12 +267,12 @@ impl Cluster {
         extents.free_messages.push(index);
         match word {
             Word::Ask(ask) => {
-                extents.objects[object as usize].waiting.push(ask);
-                self.answer_asks(object);
+                extents.take_ask(object, ask);
+                self.tell_words(object);
             }
             Word::GiveUp(number) => {
-                extents.forget(object, number);
-                self.answer_asks(object);
+                extents.take_back(object, number);
+                self.tell_words(object);
             }
             Word::CallBack(number) => {
                 extents.held[number as usize].given_up = true;
@@ -264,14 +291,19 @@ impl Cluster {
         }
     }
 
-    fn answer_asks(&mut self, object: u32) {
-        while let Some(extents) = &mut self.locks.extents {
-            let handover_ns = extents.handover_ns;
-            let Some(word) = extents.next_word(object) else {
-                return;
-            };
+    /// Tell clients what a server has decided about an object.
+    fn tell_words(&mut self, object: u32) {
+        let Some(extents) = &mut self.locks.extents else {
+            return;
+        };
+        let handover_ns = extents.handover_ns;
+        let mut words = std::mem::take(&mut extents.words);
+        for word in words.drain(..) {
             // A call-back comes behind the grant of the same range, that may still be under way.
             self.tell(Message { object, word }, handover_ns);
+        }
+        if let Some(extents) = &mut self.locks.extents {
+            extents.words = words;
         }
     }
 
