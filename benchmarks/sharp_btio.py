@@ -57,7 +57,7 @@ class Assumption:
 
     def of(self, scenario: Scenario) -> Scenario:
         """The scenario under it."""
-        size_kib = _APPEND_KIB[scenario.name] * self.checkpoints / self.appends
+        size_kib = _APPEND_KIB[scenario.name.partition("@")[0]] * self.checkpoints / self.appends
         own = (f"{_APPEND}.iosize_kib={size_kib}", f"{_APPEND}.iters={self.appends}")
         return with_settings(scenario, (*own, *self.settings))
 
@@ -125,7 +125,7 @@ def _key(row: rows.Row, storage: str, assumption: Assumption) -> str:
 
 
 def _scenario(row: rows.Row, storage: str, assumption: Assumption) -> Scenario:
-    return with_storage(assumption.of(row.scenario), storage)
+    return assumption.of(with_storage(row.scenario, storage))
 
 
 def _digest(scenario: Scenario) -> str:
