@@ -228,15 +228,18 @@ def under(scenario: Scenario, rules: str, followers: Followers = None) -> Scenar
 
 
 def static(row: Row) -> tuple[float, float]:
+    """The best of the static windows and gaps of a row, see `static_of`."""
+    return static_of(row.scenario, row.figure)
+
+
+def static_of(scenario: Scenario, figure: str) -> tuple[float, float]:
     """The best of the static windows and gaps (requests, microseconds), on the sweep's own seeds."""
     points = [(window, tau_us) for tau_us in TAUS_US for window in WINDOWS]
     means = [
         np.mean(
             [
-                one.figure(row.figure)
-                for one in measured(
-                    with_control(row.scenario, window=window, tau_us=tau_us), _STATIC_SEEDS, 0
-                )
+                one.figure(figure)
+                for one in measured(with_control(scenario, window=window, tau_us=tau_us), _STATIC_SEEDS, 0)
             ]
         )
         for window, tau_us in points

@@ -12,6 +12,7 @@
 mod cluster;
 pub mod disk;
 mod events;
+mod extents;
 mod files;
 mod histogram;
 mod lists;

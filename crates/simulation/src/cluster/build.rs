@@ -223,7 +223,7 @@ impl Builder<'_> {
                     sets.push(made);
                 }
                 cluster.clients.push(client(group, sets));
-                self.add_streams(cluster, number, &maker);
+                self.add_streams(cluster, (number, group.cache.coalesce), &maker);
                 let obeys = metadata_maker.as_ref().filter(|_| !group.rogue);
                 let seed = self.random(Part::Metadata, number).draw();
                 cluster.metadata.add_client(obeys, seed);
@@ -258,7 +258,12 @@ impl Builder<'_> {
         }
     }
 
-    fn add_streams(&self, cluster: &mut Cluster, client: u64, maker: &ControllerMaker<'_>) {
+    fn add_streams(
+        &self,
+        cluster: &mut Cluster,
+        (client, coalesces): (u64, bool),
+        maker: &ControllerMaker<'_>,
+    ) {
         let servers = cluster.servers.len() as u64;
         for server in 0..servers {
             let seed = self
@@ -273,6 +278,7 @@ impl Builder<'_> {
                 waiting_count: 0,
                 turns: maker.turns(),
                 sequences: maker.sequences(),
+                paced: coalesces.then(Box::default),
                 in_flight: InFlight::default(),
                 dirty: 0,
                 dirty_waiters: List::default(),

@@ -18,7 +18,7 @@ impl Cluster {
                 return self.copy(index);
             }
             let (piece, object, lock_number) = self.next_piece(index);
-            let Some(lock) = self.lock_for(index, lock_number, true) else {
+            let Some(lock) = self.lock_for(index, lock_number, &piece, true) else {
                 return false;
             };
             let client = self.threads[index].client;
@@ -41,14 +41,16 @@ impl Cluster {
         let length = u64::from(piece.length);
         self.clients[client].dirty += length;
         if lock != NONE {
-            self.locks.held_mut(lock).dirty += length;
+            self.locks.add_dirty(lock, length);
         }
         let request_bytes = self.clients[client].request_bytes;
         let stream = &mut self.streams[number as usize];
         stream.dirty += length;
         let end = piece.offset + length;
         let follows = stream.partial.is_some_and(|partial| {
-            partial.object == object && partial.offset + u64::from(partial.length) == piece.offset
+            partial.object == object
+                && partial.lock == lock
+                && partial.offset + u64::from(partial.length) == piece.offset
         });
         if follows {
             if let Some(partial) = &mut stream.partial {
@@ -76,6 +78,9 @@ impl Cluster {
         let Some(partial) = self.streams[number as usize].partial.take() else {
             return;
         };
+        if self.joined(number, &partial) {
+            return;
+        }
         self.enqueue(Request {
             stream: number,
             server: number % self.servers.len() as u32,

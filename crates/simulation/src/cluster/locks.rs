@@ -4,14 +4,16 @@
 use std::collections::VecDeque;
 
 use super::Cluster;
+use super::extents::ExtentLocks;
 use crate::events::{Kind, Nanos};
+use crate::files::Piece;
 use crate::lists::{List, NONE};
 use crate::requests::{Purpose, Request};
 use crate::scenario::Locks;
 
 /// What a lock allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) enum Mode {
+enum Mode {
     /// Nothing.
     #[default]
     None,
@@ -35,12 +37,12 @@ struct Lock {
 
 /// A lock as a client has it.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+struct Held {
     mode: Mode,
     /// Requests under way under it.
-    pub users: u32,
+    users: u32,
     /// Dirty bytes under it.
-    pub dirty: u64,
+    dirty: u64,
     /// Threads that wait for it.
     waiting: List,
     /// What was asked for.
@@ -73,14 +75,20 @@ pub(super) struct LockTable {
     handover_ns: Nanos,
     messages: Vec<Message>,
     free: Vec<u32>,
+    /// Locks on ranges instead of these, where the scenario has them.
+    pub extents: Option<Box<ExtentLocks>>,
 }
 
 impl LockTable {
     /// So many locks for so many clients.
     pub fn new(parameters: &Locks, locks: u32, clients: u32) -> LockTable {
+        let whole = if parameters.extents { 0 } else { locks };
         LockTable {
-            locks: (0..locks).map(|_| Lock::default()).collect(),
-            held: (0..locks * clients).map(|_| Held::default()).collect(),
+            locks: (0..whole).map(|_| Lock::default()).collect(),
+            held: (0..whole * clients).map(|_| Held::default()).collect(),
+            extents: parameters
+                .extents
+                .then(|| Box::new(ExtentLocks::new(parameters, locks, clients))),
             clients,
             whole_file: parameters.whole_file,
             handover_ns: (parameters.handover_us * 1e3) as Nanos,
@@ -99,9 +107,25 @@ impl LockTable {
         }
     }
 
-    /// A client's side of a lock, by the number that requests carry.
+    /// A request begins under a lock, whose number it carries.
     #[inline]
-    pub fn held_mut(&mut self, held: u32) -> &mut Held {
+    pub fn begin_use(&mut self, held: u32) {
+        match &mut self.extents {
+            Some(extents) => extents.begin_use(held),
+            None => self.held[held as usize].users += 1,
+        }
+    }
+
+    /// More is dirty under a lock.
+    #[inline]
+    pub fn add_dirty(&mut self, held: u32, bytes: u64) {
+        match &mut self.extents {
+            Some(extents) => extents.add_dirty(held, bytes),
+            None => self.held[held as usize].dirty += bytes,
+        }
+    }
+
+    fn held_mut(&mut self, held: u32) -> &mut Held {
         &mut self.held[held as usize]
     }
 
@@ -117,12 +141,21 @@ impl LockTable {
 }
 
 impl Cluster {
-    /// Whether a thread may go on under a lock: its number among those held, or [`NONE`] where none is needed. Without
-    /// an answer the thread waits in line for it.
+    /// Whether a thread may go on with a piece under a lock: its number among those held, or [`NONE`] where none is
+    /// needed. Without an answer the thread waits in line for it.
     #[inline]
-    pub(super) fn lock_for(&mut self, thread: u32, lock: u32, write: bool) -> Option<u32> {
+    pub(super) fn lock_for(
+        &mut self,
+        thread: u32,
+        lock: u32,
+        piece: &Piece,
+        write: bool,
+    ) -> Option<u32> {
         if lock == NONE {
             return Some(NONE);
+        }
+        if self.locks.extents.is_some() {
+            return self.extent_for((thread, lock), piece, write);
         }
         let client = self.threads[thread].client;
         let number = lock * self.locks.clients + client;
@@ -153,6 +186,9 @@ impl Cluster {
     }
 
     pub(super) fn lock_message(&mut self, index: u32) {
+        if self.locks.extents.is_some() {
+            return self.extent_message(index);
+        }
         let Message { word, lock, client } = self.locks.messages[index as usize];
         self.locks.free.push(index);
         match word {
@@ -244,7 +280,7 @@ impl Cluster {
             return;
         }
         if held.dirty > 0 {
-            self.flush_lock(number);
+            self.flush_lock(number, number % self.locks.clients);
             return;
         }
         held.mode = Mode::None;
@@ -261,8 +297,7 @@ impl Cluster {
     }
 
     /// Send what a client holds back under a lock.
-    fn flush_lock(&mut self, number: u32) {
-        let client = number % self.locks.clients;
+    pub(super) fn flush_lock(&mut self, number: u32, client: u32) {
         let servers = self.servers.len() as u32;
         for stream in client * servers..(client + 1) * servers {
             if self.streams[stream as usize]
@@ -276,6 +311,10 @@ impl Cluster {
 
     /// A request under a lock has been answered.
     pub(super) fn done_under_lock(&mut self, request: &Request) {
+        if self.locks.extents.is_some() {
+            let written_back = request.purpose == Purpose::WriteBack;
+            return self.done_under_extent(request.lock, written_back.then_some(request.length));
+        }
         let held = self.locks.held_mut(request.lock);
         if request.purpose == Purpose::WriteBack {
             held.dirty -= u64::from(request.length);

@@ -5,7 +5,9 @@
 
 mod build;
 mod cache;
+mod coalescing;
 mod control;
+mod extents;
 mod faults;
 mod files_of_threads;
 mod locks;
@@ -32,6 +34,7 @@ use crate::scenario::{Failure, Noise, Operation, Scenario};
 
 pub(crate) use build::build;
 use build::{ClientControl, Deployments};
+use coalescing::Paced;
 use locks::LockTable;
 use metadata::MetadataServer;
 use summary::Counters;
@@ -86,6 +89,8 @@ struct Stream {
     turns: Option<Box<Turns>>,
     /// Which of its requests are sequential; none where no rule asks.
     sequences: Option<Box<Sequences>>,
+    /// Requests that dirty data may still join though they have their time of leaving; none where none may.
+    paced: Option<Box<Paced>>,
     /// Reserved or sent, and not answered.
     in_flight: InFlight,
     dirty: u64,
@@ -193,7 +198,7 @@ impl Cluster {
     #[inline]
     fn dispatch(&mut self, kind: Kind, index: u32) {
         match kind {
-            Kind::Leave => self.leave(index),
+            Kind::Leave => self.leave_in_time(index),
             Kind::Arrive => self.arrive(index),
             Kind::Delivered => self.delivered(index),
             Kind::Replied => self.replied(index),

@@ -48,6 +48,9 @@ impl Cluster {
             if leave_us <= now_us {
                 self.leave(index);
             } else {
+                if let Some(paced) = &mut stream.paced {
+                    paced.requests.push(index);
+                }
                 self.events
                     .push((leave_us * 1_000).max(now), Kind::Leave, index);
             }

@@ -35,11 +35,11 @@ impl Cluster {
                 break;
             }
             let (piece, object, lock_number) = self.next_piece(index);
-            let Some(lock) = self.lock_for(index, lock_number, transfer.write) else {
+            let Some(lock) = self.lock_for(index, lock_number, &piece, transfer.write) else {
                 return false;
             };
             if lock != NONE {
-                self.locks.held_mut(lock).users += 1;
+                self.locks.begin_use(lock);
             }
             let thread = &mut self.threads[index];
             thread.transfer.cursor += u64::from(piece.length);

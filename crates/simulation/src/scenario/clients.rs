@@ -63,6 +63,9 @@ section! {
         pub read_ahead_mib: f64,
         /// Speed of copying between an application and the cache.
         pub copy_mb_per_s: f64,
+        /// Whether dirty data joins a request that it touches and that still waits for window or pace, up to
+        /// `request_kib`: the longer requests wait, the larger they leave. Otherwise a request stays as it was made.
+        pub coalesce: bool,
     }
 }
 
@@ -73,6 +76,7 @@ impl Default for Cache {
             page_cache_mib: 12_288.0,
             read_ahead_mib: 40.0,
             copy_mb_per_s: 2_500.0,
+            coalesce: false,
         }
     }
 }

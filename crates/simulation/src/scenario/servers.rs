@@ -201,6 +201,11 @@ section! {
         pub enabled: bool,
         /// Whether one lock covers a whole file; otherwise one covers what lies of it on one server.
         pub whole_file: bool,
+        /// Whether a lock covers a range of bytes of what lies on one server: what was asked for, and around it as
+        /// much as nobody else holds or waits for (Lustre's extent locks).
+        pub extents: bool,
+        /// How far such a range grows beyond what was asked for, at most, either way; without it as far as it can.
+        pub extent_growth_mib: Option<f64>,
         /// Server's and client's processor time of handing a lock over, besides messages and flushing.
         pub handover_us: f64,
     }
@@ -211,6 +216,8 @@ impl Default for Locks {
         Locks {
             enabled: true,
             whole_file: false,
+            extents: false,
+            extent_growth_mib: None,
             handover_us: 500.0,
         }
     }

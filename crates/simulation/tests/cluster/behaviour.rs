@@ -464,6 +464,18 @@ fn a_scenario_that_cannot_be_run_is_refused_by_its_key() {
             },
             "server",
         ),
+        (
+            &|value| value["locks"] = json!({ "extents": true, "whole_file": true }),
+            "locks.extents",
+        ),
+        (
+            &|value| value["locks"] = json!({ "extent_growth_mib": 1 }),
+            "locks.extent_growth_mib",
+        ),
+        (
+            &|value| value["locks"] = json!({ "extents": true, "extent_growth_mib": -1 }),
+            "locks.extent_growth_mib",
+        ),
     ] {
         let message = changed(change);
         assert!(message.contains(word), "{word}: {message}");

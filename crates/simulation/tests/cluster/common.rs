@@ -74,6 +74,24 @@ pub fn bursts() -> Value {
     scenario
 }
 
+/// The same as Lustre has it: ranks on nodes, locks on ranges, requests that take in what comes while they wait.
+pub fn bursts_of_ranks() -> Value {
+    let mut scenario = bursts();
+    scenario["workloads"][0]["threads"][0]["instances"] = json!(5);
+    scenario["workloads"][0]["threads"][0]["flowops"][2]["iosize_kib"] = json!(700);
+    scenario["clients"][0]["cache"] = json!({ "coalesce": true });
+    scenario["locks"] = json!({ "extents": true });
+    scenario["control"] = json!({ "window": 1, "tau_us": 3000 });
+    scenario
+}
+
+/// Reads and writes of one shared file at random places, under locks on ranges.
+pub fn shared_ranges() -> Value {
+    let mut scenario = shared();
+    scenario["locks"] = json!({ "extents": true });
+    scenario
+}
+
 /// Every kind of workload there is here.
 pub fn all() -> Vec<Value> {
     vec![
@@ -83,7 +101,9 @@ pub fn all() -> Vec<Value> {
         sequential("write"),
         fileserver(),
         shared(),
+        shared_ranges(),
         bursts(),
+        bursts_of_ranks(),
     ]
 }
 

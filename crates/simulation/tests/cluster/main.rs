@@ -1,6 +1,7 @@
 //! Whole clusters.
 
 mod behaviour;
+mod bursts;
 mod common;
 mod metadata;
 mod physics;

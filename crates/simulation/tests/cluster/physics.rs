@@ -1,6 +1,8 @@
 //! What holds of every queueing system, and of this one in particular.
 
-use crate::common::{all, bursts, fileserver, random, scenario, sequential, shared};
+use crate::common::{
+    all, bursts, bursts_of_ranks, fileserver, random, scenario, sequential, shared, shared_ranges,
+};
 use ascar_simulation::{Outcome, run, run_many};
 use serde_json::{Value, json};
 
@@ -29,8 +31,10 @@ fn no_byte_is_lost_or_made_up() {
         random("read"),
         random("write"),
         shared(),
+        shared_ranges(),
         fileserver(),
         bursts(),
+        bursts_of_ranks(),
     ] {
         value["warmup_s"] = json!(0.0);
         value["clients"][0]["stop_s"] = json!(10.0);

@@ -2,7 +2,7 @@
 
 use super::parts::check_control;
 use super::{Checked, SECONDS_MAX, each_within, refuse};
-use crate::scenario::{Control, Failure, Scenario};
+use crate::scenario::{Control, Failure, Locks, Scenario};
 
 pub(super) fn check_common(scenario: &Scenario) -> Checked {
     let network = &scenario.network;
@@ -36,10 +36,7 @@ pub(super) fn check_common(scenario: &Scenario) -> Checked {
             ("size_kib", f64::from(striping.size_kib), (4.0, 1e6)),
         ],
     )?;
-    each_within(
-        "locks",
-        &[("handover_us", scenario.locks.handover_us, (0.0, 1e7))],
-    )?;
+    check_locks(&scenario.locks)?;
     let metadata = &scenario.metadata;
     each_within(
         "metadata",
@@ -58,6 +55,30 @@ pub(super) fn check_common(scenario: &Scenario) -> Checked {
         check_control("metadata.control", control)?;
     }
     check_noise(scenario)
+}
+
+fn check_locks(locks: &Locks) -> Checked {
+    let growth_mib = locks.extent_growth_mib.unwrap_or(0.0);
+    each_within(
+        "locks",
+        &[
+            ("handover_us", locks.handover_us, (0.0, 1e7)),
+            ("extent_growth_mib", growth_mib, (0.0, 1e8)),
+        ],
+    )?;
+    if locks.extents && locks.whole_file {
+        return refuse(
+            "locks.extents",
+            "a lock covers a range or a whole file: set extents or whole_file, not both",
+        );
+    }
+    if locks.extent_growth_mib.is_some() && !locks.extents {
+        return refuse(
+            "locks.extent_growth_mib",
+            "ranges need extents = true; set that, or leave this out",
+        );
+    }
+    Ok(())
 }
 
 /// Operations on metadata have no bytes to bound, and no files that take turns.
