@@ -18,7 +18,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 }
 
 /// ln(n!) minus Stirling's approximation of it (Loader's `stirlerr`).
-fn stirling_error(n: f64) -> f64 {
+pub(crate) fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         return libm::lgamma(n + 1.0) - (n + 0.5) * n.ln() + n - 0.5 * (2.0 * PI).ln();
     }
@@ -31,7 +31,7 @@ fn stirling_error(n: f64) -> f64 {
 }
 
 /// Loader's deviance part: x ln(x / m) + m - x, without cancellation for x close to m.
-fn deviance(x: f64, m: f64) -> f64 {
+pub(crate) fn deviance(x: f64, m: f64) -> f64 {
     if (x - m).abs() >= 0.1 * (x + m) {
         return x * (x / m).ln() + m - x;
     }
