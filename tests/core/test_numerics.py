@@ -53,6 +53,27 @@ def test_factors_solutions_and_inverses_are_lapacks(n, condition):
     np.testing.assert_allclose(whole(inverse), reference, rtol=0, atol=loose * np.abs(reference).max())
 
 
+def test_any_layout_in_memory_will_do():
+    matrix, right = whole(definite(20)), np.arange(40.0)[::2]
+    spread = np.zeros((40, 60))
+    spread[::2, ::3] = matrix
+    expected = linalg.solve(matrix, right)
+    for one in (matrix, np.asfortranarray(matrix), spread[::2, ::3], matrix[::-1][::-1]):
+        factor = _core.cholesky_factor(one)
+        np.testing.assert_allclose(_core.cholesky_solve(factor, right), expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            _core.cholesky_solve(np.asfortranarray(factor), right), expected, rtol=1e-9
+        )
+        copy = one.copy(order="K")
+        np.testing.assert_allclose(_core.cholesky_solve_and_invert(copy, right)[1], expected, rtol=1e-9)
+        np.testing.assert_allclose(whole(copy), np.linalg.inv(matrix), rtol=1e-6, atol=1e-8)
+    low, high = np.full((3, 2), -1.0).T[0], np.full((3, 2), 1.0).T[0]
+    _, place = _core.minimize_bounded(
+        lambda x: (float(x @ x), np.repeat(2 * x, 2)[::2]), np.ones((3, 2))[:, 0], low, high, 40
+    )
+    assert place == pytest.approx(np.zeros(3), abs=1e-6)
+
+
 def test_a_matrix_that_is_not_positive_definite_has_no_factor():
     for n in (1, 16, 40, 100):
         for place in {0, n // 2, n - 1}:

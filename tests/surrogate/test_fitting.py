@@ -23,26 +23,26 @@ def observed(n: int, parameters: int, seed: int) -> ModelObservations:
     return ModelObservations(columns, np.arange(parameters), loss, variance, repeats, 0.02 * (repeats - 1))
 
 
-@pytest.mark.parametrize(
-    ("n", "parameters", "seed"), [(8, 2, 1), (20, 9, 2), (45, 5, 3), (110, 4, 4), (30, 40, 5)]
-)
+@pytest.mark.parametrize(("n", "parameters", "seed"), [(8, 2, 1), (20, 9, 2), (60, 5, 3)])
 @pytest.mark.parametrize("rough", [True, False])
 def test_a_fit_is_scipys(n, parameters, seed, rough):
     seen = observed(n, parameters, seed)
     posterior = HyperparameterPosterior.of(seen, rough=rough)
     for start in KernelHyperparameters.starts(parameters):
-        found = most_probable(posterior, [start], 40)
-        expected = optimize.minimize(
-            posterior.penalty,
-            np.clip(start.vector(), posterior.low, posterior.high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.column_stack([posterior.low, posterior.high]),
-            options={"maxiter": 40},
-        )
-        # Where steps are the same but for rounding, so is the fit; rounding grows over 40 of them.
-        assert found.penalty == pytest.approx(expected.fun, abs=1e-3)
-        assert found.hyper.rough == rough
+        # The steps are the same but for rounding, which grows with them.
+        for iterations_max, apart in ((12, 1e-6), (40, 1e-2)):
+            found = most_probable(posterior, [start], iterations_max)
+            expected = optimize.minimize(
+                posterior.penalty,
+                np.clip(start.vector(), posterior.low, posterior.high),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=np.column_stack([posterior.low, posterior.high]),
+                options={"maxiter": iterations_max},
+            )
+            assert found.hyper.vector() == pytest.approx(expected.x, abs=apart)
+            assert found.penalty == pytest.approx(expected.fun, abs=1e-3)
+            assert found.hyper.rough == rough
 
 
 def test_the_evidence_is_that_of_scipys_factor():

@@ -202,7 +202,11 @@ impl<'a, E, F: FnMut(&[f64]) -> Result<(f64, Vec<f64>), E>> Search<'a, F> {
         let mut bounded = true;
         for (index, way) in direction.iter_mut().enumerate() {
             let (low, high) = (self.bounds.low[index], self.bounds.high[index]);
-            let room = if *way < 0.0 { x[index] - low } else { high - x[index] };
+            let room = if *way < 0.0 {
+                x[index] - low
+            } else {
+                high - x[index]
+            };
             let held = low == high
                 || (x[index] <= low && *way <= 0.0)
                 || (x[index] >= high && *way >= 0.0);
@@ -230,7 +234,11 @@ impl<'a, E, F: FnMut(&[f64]) -> Result<(f64, Vec<f64>), E>> Search<'a, F> {
             point.scaled_add(at - passed, &direction);
             passed = at;
             let up = direction[index] > 0.0;
-            point[index] = if up { self.bounds.high } else { self.bounds.low }[index];
+            point[index] = if up {
+                self.bounds.high
+            } else {
+                self.bounds.low
+            }[index];
             fixed[index] = true;
             direction[index] = 0.0;
             if place + 1 == breaks.len() && bounded {
@@ -360,7 +368,9 @@ impl<'a, E, F: FnMut(&[f64]) -> Result<(f64, Vec<f64>), E>> Search<'a, F> {
     fn along(&self, direction: &Array1<f64>, step: f64) -> Array1<f64> {
         let mut x = &self.now.x + &(direction * step);
         for (index, value) in x.iter_mut().enumerate() {
-            *value = value.max(self.bounds.low[index]).min(self.bounds.high[index]);
+            *value = value
+                .max(self.bounds.low[index])
+                .min(self.bounds.high[index]);
         }
         x
     }

@@ -180,9 +180,7 @@ fn factor_upper(matrix: &mut ArrayViewMut2<'_, f64>) -> bool {
             return false;
         }
         let scale = 1.0 / pivot.sqrt();
-        row.iter_mut()
-            .skip(index)
-            .for_each(|value| *value *= scale);
+        row.iter_mut().skip(index).for_each(|value| *value *= scale);
         for (place, mut later) in below.rows_mut().into_iter().enumerate() {
             let from = index + 1 + place;
             later

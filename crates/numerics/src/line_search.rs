@@ -83,7 +83,8 @@ impl LineSearch {
             return None;
         }
         let step = if self.first_stage && at.value <= self.best.value && at.value > enough {
-            let (mut best, mut other) = (self.best.less(slope_enough), self.other.less(slope_enough));
+            let (mut best, mut other) =
+                (self.best.less(slope_enough), self.other.less(slope_enough));
             let step = self.trial(&mut best, &mut other, at.less(slope_enough));
             (self.best, self.other) = (best.plus(slope_enough), other.plus(slope_enough));
             step
@@ -102,8 +103,7 @@ impl LineSearch {
             && (at.step <= self.low
                 || at.step >= self.high
                 || self.high - self.low <= NARROW * self.high);
-        let farthest =
-            at.step == self.step_max && at.value <= enough && at.slope <= slope_enough;
+        let farthest = at.step == self.step_max && at.value <= enough && at.slope <= slope_enough;
         let nearest = at.step == 0.0 && (at.value > enough || at.slope >= slope_enough);
         let good = at.value <= enough && at.slope.abs() <= -FLAT * self.start.slope;
         stuck || farthest || nearest || good
@@ -125,9 +125,8 @@ impl LineSearch {
             self.high = step + BEYOND.1 * (step - self.best.step);
         }
         let step = step.max(0.0).min(self.step_max);
-        let stuck = step <= self.low
-            || step >= self.high
-            || self.high - self.low <= NARROW * self.high;
+        let stuck =
+            step <= self.low || step >= self.high || self.high - self.low <= NARROW * self.high;
         if self.enclosed && stuck {
             self.best.step
         } else {
@@ -179,7 +178,10 @@ impl LineSearch {
     }
 
     fn flatter(&self, best: At, other: At, at: At) -> f64 {
-        let (cubic, secant) = (cubic_beyond(best, at, self.low, self.high), secant(best, at));
+        let (cubic, secant) = (
+            cubic_beyond(best, at, self.low, self.high),
+            secant(best, at),
+        );
         let cubic_is_nearer = (cubic - at.step).abs() < (secant - at.step).abs();
         if self.enclosed {
             let step = if cubic_is_nearer { cubic } else { secant };
@@ -229,8 +231,7 @@ fn cubic_beyond(best: At, at: At, low: f64, high: f64) -> f64 {
     let (theta, scale) = cubic_terms(best, at);
     let root = scale * discriminant(theta, scale, best, at).max(0.0).sqrt();
     let gamma = if at.step > best.step { -root } else { root };
-    let share =
-        ((gamma - at.slope) + theta) / ((gamma + (best.slope - at.slope)) + gamma);
+    let share = ((gamma - at.slope) + theta) / ((gamma + (best.slope - at.slope)) + gamma);
     if share < 0.0 && gamma != 0.0 {
         at.step + share * (best.step - at.step)
     } else if at.step > best.step {

@@ -17,7 +17,9 @@ fn covariance(n: usize, random: &mut Random) -> Array2<f64> {
 }
 
 fn largest(matrix: &Array2<f64>) -> f64 {
-    matrix.iter().fold(0.0, |most, value| f64::max(most, value.abs()))
+    matrix
+        .iter()
+        .fold(0.0, |most, value| f64::max(most, value.abs()))
 }
 
 #[test]
@@ -74,13 +76,20 @@ fn a_minimum_within_bounds_cannot_be_left_downhill() {
             Ok((0.5 * apart.dot(&slope), slope.to_vec()))
         };
         let (low, high) = (vec![-1.0; count], vec![0.5; count]);
-        let bounds = Bounds { low: &low, high: &high };
+        let bounds = Bounds {
+            low: &low,
+            high: &high,
+        };
         let Ok(found) = minimize(&vec![9.0; count], bounds, 200, function);
         let Ok((value, slope)) = function(&found.place);
         assert_eq!(value, found.value);
         for (&place, slope) in found.place.iter().zip(slope) {
             assert!((-1.0..=0.5).contains(&place));
-            let downhill = if slope > 0.0 { place > -1.0 } else { place < 0.5 };
+            let downhill = if slope > 0.0 {
+                place > -1.0
+            } else {
+                place < 0.5
+            };
             assert!(!downhill || slope.abs() < 1e-3, "{place} {slope}");
         }
         assert!(found.iterations <= 200 && found.evaluations >= found.iterations);
@@ -89,11 +98,18 @@ fn a_minimum_within_bounds_cannot_be_left_downhill() {
 
 #[test]
 fn an_error_of_the_function_ends_the_search() {
-    let bounds = Bounds { low: &[-1.0], high: &[1.0] };
+    let bounds = Bounds {
+        low: &[-1.0],
+        high: &[1.0],
+    };
     let mut asked = 0;
     let found = minimize(&[0.5], bounds, 40, |x| {
         asked += 1;
-        if asked < 3 { Ok((x[0] * x[0], vec![2.0 * x[0]])) } else { Err("lost") }
+        if asked < 3 {
+            Ok((x[0] * x[0], vec![2.0 * x[0]]))
+        } else {
+            Err("lost")
+        }
     });
     assert!(found == Err("lost") || asked < 3);
 }

@@ -88,20 +88,12 @@ pub fn mills_ratio<'py>(py: Python<'py>, x: Numbers<'py>) -> Found<'py> {
 }
 
 #[pyfunction]
-pub fn student_t_quantile<'py>(
-    py: Python<'py>,
-    p: Numbers<'py>,
-    dof: Numbers<'py>,
-) -> Found<'py> {
+pub fn student_t_quantile<'py>(py: Python<'py>, p: Numbers<'py>, dof: Numbers<'py>) -> Found<'py> {
     each(py, [p, dof], |[p, dof]| student_t::quantile(p, dof))
 }
 
 #[pyfunction]
-pub fn chi_squared_above<'py>(
-    py: Python<'py>,
-    x: Numbers<'py>,
-    dof: Numbers<'py>,
-) -> Found<'py> {
+pub fn chi_squared_above<'py>(py: Python<'py>, x: Numbers<'py>, dof: Numbers<'py>) -> Found<'py> {
     each(py, [x, dof], |[x, dof]| chi_squared::survival(x, dof))
 }
 

@@ -3,13 +3,11 @@
 use ascar_numerics::bounded::{self, Bounds};
 use ascar_numerics::cholesky;
 use numpy::ndarray::{Array2, ArrayView2};
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadwriteArray2, ToPyArray,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyReadwriteArray2, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::{Array, slice};
+use crate::convert::Array;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 type Matrix<'py> = Bound<'py, PyArray2<f64>>;
@@ -31,9 +29,9 @@ pub fn cholesky_solve<'py>(
     factor: PyReadonlyArray2<'py, f64>,
     right: Array<'py>,
 ) -> PyResult<Vector<'py>> {
-    let (factor, right) = (factor.as_array(), slice("right", &right)?);
+    let (factor, right) = (factor.as_array(), numbers(&right));
     fits(&factor, right.len())?;
-    Ok(cholesky::solve(&factor, right).into_pyarray(py))
+    Ok(cholesky::solve(&factor, &right).into_pyarray(py))
 }
 
 #[pyfunction]
@@ -54,9 +52,9 @@ pub fn cholesky_solve_and_invert<'py>(
     mut covariance: PyReadwriteArray2<'py, f64>,
     right: Array<'py>,
 ) -> PyResult<Option<(f64, Vector<'py>)>> {
-    let (mut covariance, right) = (covariance.as_array_mut(), slice("right", &right)?);
+    let (mut covariance, right) = (covariance.as_array_mut(), numbers(&right));
     fits(&covariance.view(), right.len())?;
-    let solved = cholesky::solve_and_invert(&mut covariance, right);
+    let solved = cholesky::solve_and_invert(&mut covariance, &right);
     Ok(solved.map(|one| (one.half_log_determinant, one.solution.into_pyarray(py))))
 }
 
@@ -69,15 +67,15 @@ pub fn minimize_bounded<'py>(
     iterations_max: usize,
 ) -> PyResult<(f64, Vector<'py>)> {
     let py = function.py();
-    let start = slice("start", &start)?;
+    let [start, low, high] = [&start, &low, &high].map(numbers);
     let bounds = Bounds {
-        low: slice("low", &low)?,
-        high: slice("high", &high)?,
+        low: &low,
+        high: &high,
     };
     let sides = [bounds.low.len(), bounds.high.len()];
-    let apart = bounds.low.iter().zip(bounds.high).any(|(low, high)| low > high);
-    let known = [start, bounds.low, bounds.high].concat();
-    if sides != [start.len(); 2] || apart || known.iter().any(|value| value.is_nan()) {
+    let apart = low.iter().zip(&high).any(|(low, high)| low > high);
+    let mut known = start.iter().chain(&low).chain(&high);
+    if sides != [start.len(); 2] || apart || known.any(|value| value.is_nan()) {
         return Err(PyValueError::new_err(format!(
             "start, low and high have {}, {} and {} numbers; allowed: as many, no low one above its high one, no NaN",
             start.len(),
@@ -85,12 +83,12 @@ pub fn minimize_bounded<'py>(
             sides[1],
         )));
     }
-    let found = bounded::minimize(start, bounds, iterations_max, |place| {
+    let found = bounded::minimize(&start, bounds, iterations_max, |place| {
         let told = function.call1((place.to_pyarray(py),))?;
         let (value, gradient): (f64, Array<'_>) = told.extract()?;
-        let gradient = slice("the gradient", &gradient)?;
+        let gradient = numbers(&gradient);
         if gradient.len() == place.len() {
-            Ok((value, gradient.to_vec()))
+            Ok((value, gradient))
         } else {
             Err(PyValueError::new_err(format!(
                 "the gradient has {} numbers; allowed: {}",
@@ -100,6 +98,11 @@ pub fn minimize_bounded<'py>(
         }
     })?;
     Ok((found.value, found.place.into_pyarray(py)))
+}
+
+/// A copy of an array, whatever its place in memory.
+fn numbers(array: &Array<'_>) -> Vec<f64> {
+    array.as_array().to_vec()
 }
 
 /// A copy, row by row in memory.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ascar import _core
 from ascar.surrogate.hyperparameters import KernelHyperparameters
 from ascar.surrogate.posterior import HyperparameterPosterior
@@ -48,7 +46,7 @@ def most_probable(
         iterations_max: the limit of L-BFGS iterations from each start.
     """
     assert starts, "there is at least one start"
-    low, high = np.ascontiguousarray(posterior.low), np.ascontiguousarray(posterior.high)
+    low, high = posterior.low, posterior.high
     found = [
         _core.minimize_bounded(posterior.penalty, start.vector(), low, high, iterations_max)
         for start in starts

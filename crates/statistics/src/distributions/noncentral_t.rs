@@ -40,10 +40,13 @@ pub fn cdf(x: f64, dof: f64, noncentrality: f64) -> f64 {
     let fading = |s: f64| half * deviance(1.0, s * s);
     let part = |from: f64, to: f64| {
         let (middle, reach) = (0.5 * (from + to), 0.5 * (to - from));
-        let at = |s: f64| (constant - s.ln() - fading(s)).exp() * normal::cdf(x * s - noncentrality);
+        let at =
+            |s: f64| (constant - s.ln() - fading(s)).exp() * normal::cdf(x * s - noncentrality);
         let sum: f64 = RULE
             .iter()
-            .map(|&(place, weight)| weight * (at(middle - reach * place) + at(middle + reach * place)))
+            .map(|&(place, weight)| {
+                weight * (at(middle - reach * place) + at(middle + reach * place))
+            })
             .sum();
         reach * sum
     };

@@ -350,7 +350,10 @@ fn quantiles_beside_the_middle_keep_their_digits() {
         let expected = ((0.5 + beside) - 0.5) / student_t::density(0.0, dof);
         close(student_t::quantile(0.5 + beside, dof), expected);
     }
-    close(normal::quantile(0.5 + 1e-10), ((0.5 + 1e-10) - 0.5) * (2.0 * std::f64::consts::PI).sqrt());
+    close(
+        normal::quantile(0.5 + 1e-10),
+        ((0.5 + 1e-10) - 0.5) * (2.0 * std::f64::consts::PI).sqrt(),
+    );
 }
 
 #[test]
