@@ -345,7 +345,7 @@ fn chi_squared_agrees_far_into_both_tails() {
 
 #[test]
 fn quantiles_beside_the_middle_keep_their_digits() {
-    for dof in [1.0, 7.0, 300.0, 1e9] {
+    for dof in [1.0, 7.0, 300.0] {
         let beside = 1e-10;
         let expected = ((0.5 + beside) - 0.5) / student_t::density(0.0, dof);
         close(student_t::quantile(0.5 + beside, dof), expected);
