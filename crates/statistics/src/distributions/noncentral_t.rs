@@ -50,7 +50,7 @@ pub fn cdf(x: f64, dof: f64, noncentrality: f64) -> f64 {
             .sum();
         reach * sum
     };
-    let cuts = cuts(x, dof, noncentrality, &fading);
+    let cuts = cuts(x, dof, noncentrality, fading);
     let found: f64 = cuts.windows(2).map(|ends| part(ends[0], ends[1])).sum();
     found.clamp(0.0, 1.0)
 }
