@@ -11,7 +11,7 @@ from ascar import _core
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Found = TypeVar("Found")
+_Found = TypeVar("_Found")
 
 
 def factored(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,7 +49,7 @@ def solve_transposed(factor: NDArray[np.float64], right: NDArray[np.float64]) ->
     return _core.cholesky_solve_transposed(factor, right)
 
 
-def _definite(found: Found | None) -> Found:
+def _definite(found: _Found | None) -> _Found:
     if found is None:
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     return found
