@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ascar.significance import holm, share, signed_rank_p_value
 
@@ -22,6 +23,16 @@ def test_signed_ranks_see_a_shift_and_no_side_of_equal_pairs():
     assert signed_rank_p_value(np.zeros(5)) == 1.0
     few = np.array([1.0, 2.0, 3.0])
     assert signed_rank_p_value(np.concatenate([few, np.zeros(20)])) > signed_rank_p_value(few)
+
+
+def test_signed_ranks_are_scipys_with_ties_and_equal_pairs():
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 7, 40):
+        for digits in (0, 1, 9):
+            differences = np.round(rng.normal(0.3, 1, n), digits)
+            expected = stats.wilcoxon(differences, zero_method="zsplit", method="asymptotic").pvalue
+            if differences.any():
+                assert signed_rank_p_value(differences) == pytest.approx(expected, rel=1e-12)
 
 
 def test_exact_interval_of_a_share():

@@ -1,4 +1,4 @@
-"""The numeric libraries of a tuning process use one thread, and leave no trace in the environment."""
+"""The numeric library of a tuning process uses one thread, and leaves no trace in the environment."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ before = dict(os.environ)
 from ascar.threads import compute_on_one_thread
 compute_on_one_thread()
 import numpy as np
-from scipy import linalg
 matrix = np.random.default_rng(1).normal(size=(700, 700))
-linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
+np.linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
 assert dict(os.environ) == before
 print(len(os.listdir("/proc/self/task")))
 """
@@ -26,9 +25,8 @@ import ascar
 space = ascar.Space((ascar.integer("depth", (1, 400), default=4),))
 ascar.tune(lambda c: c["depth"], space, budget="2 s", stop={"trials": 2}, history=ascar.History("sqlite://"))
 import numpy as np
-from scipy import linalg
 matrix = np.random.default_rng(1).normal(size=(700, 700))
-linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
+np.linalg.cholesky(matrix @ matrix.T + 700 * np.eye(700))
 print(len(os.listdir("/proc/self/task")))
 """
 
@@ -45,7 +43,6 @@ def threads(program: str = PROGRAM, **environment: str) -> int:
 def test_one_thread_unless_the_environment_says_otherwise():
     assert threads() == 1
     if len(os.sched_getaffinity(0)) > 1:  # on one processor they start none
-        # Both libraries, NumPy's and SciPy's, start theirs.
         assert threads(OPENBLAS_NUM_THREADS="2") > 1
 
 

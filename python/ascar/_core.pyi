@@ -3,14 +3,17 @@
 Refusals are ValueErrors: argument or key, value, what is allowed. Those of formulas are ExpressionErrors.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ascar.pilot.presets import Goal
 from ascar.pilot.round import Round
+
+# A number gives a number; an array one of its shape, element by element.
+_Numbers = TypeVar("_Numbers", float, NDArray[np.float64])
 
 __version__: str
 KEPT_S_MAX: float
@@ -655,3 +658,59 @@ def check_scenario(scenario: str) -> str: ...
 def describe_scenario() -> str: ...
 def sign_in(path: str, nonce: str) -> tuple[str, str]:
     """The token of a .creds file, and the signature of a server's nonce by its key, as CONNECT has them."""
+
+def normal_below(x: _Numbers) -> _Numbers:
+    """P(Z <= x) of the standard normal distribution."""
+
+def normal_below_log(x: _Numbers) -> _Numbers:
+    """Its logarithm, exact far into both tails."""
+
+def normal_quantile(p: _Numbers) -> _Numbers:
+    """The x with P(Z <= x) = p; NaN outside [0, 1]."""
+
+def mills_ratio(x: _Numbers) -> _Numbers:
+    """P(Z > x) over the density at x."""
+
+def student_t_quantile(p: _Numbers, dof: float) -> _Numbers:
+    """The x with P(T <= x) = p; NaN outside [0, 1], and where degrees of freedom are not above 0."""
+
+def chi_squared_above(x: _Numbers, dof: float) -> _Numbers:
+    """P(X > x); NaN where degrees of freedom are not above 0."""
+
+def chi_squared_quantile_above(p: _Numbers, dof: float) -> _Numbers:
+    """The x with P(X > x) = p; NaN outside [0, 1], and where degrees of freedom are not above 0."""
+
+def f_above(x: _Numbers, dof1: _Numbers, dof2: _Numbers) -> _Numbers:
+    """P(F > x); NaN where degrees of freedom are not above 0."""
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The x with P(X <= x) = p; NaN outside [0, 1], and where a or b is not above 0 and at most 1e10."""
+
+def noncentral_t_below(x: float, dof: float, noncentrality: float) -> float:
+    """P(T <= x), to 1e-13; NaN outside 1 to 1e12 degrees of freedom."""
+
+def cholesky_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """The upper factor U of Uᵀ U, by the upper triangle alone; None: it is not positive definite."""
+
+def cholesky_solve(factor: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(Uᵀ U)⁻¹ of one right side, (n,)."""
+
+def cholesky_solve_transposed(factor: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """U⁻ᵀ of many right sides, (n, m)."""
+
+def cholesky_solve_and_invert(
+    covariance: NDArray[np.float64], right: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]] | None:
+    """Half the log of the determinant, and the solution for a right side, (n,); None: not positive definite.
+
+    The upper triangle alone is read; it gives way to that of the inverse, and what is below means nothing.
+    """
+
+def minimize_bounded(
+    function: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+    start: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    iterations_max: int,
+) -> tuple[float, NDArray[np.float64]]:
+    """The least value that L-BFGS-B finds, and its place; the function tells a value and its gradient."""

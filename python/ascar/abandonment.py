@@ -187,8 +187,6 @@ class BestTrial:
 
     def _noise(self, scores: Series, steady: slice, measured: Measurement) -> tuple[float, float]:
         """How far the candidate's mean may be off, and what it may gain until a usual load ends."""
-        from scipy.special import stdtrit  # only here: a mistake in a study is told without
-
         values = np.ascontiguousarray(scores.values[steady])
         limits = _core.sequential_mean(values, alpha=self.level, large_effects=True)
         seconds, values = scores.seconds[steady], self.sign * values
@@ -202,7 +200,7 @@ class BestTrial:
         worth = max(1.0, len(values) / max(1, measured.independent_samples))
         error = math.sqrt(float(left @ left) / (len(values) - 2) / spread * worth)
         ahead = max(self.usual_s, float(seconds[-1])) - float(seconds.mean())
-        quantile = float(stdtrit(len(values) - 2, _RISE_CONFIDENCE))
+        quantile = _core.student_t_quantile(_RISE_CONFIDENCE, len(values) - 2)
         rise = max(0.0, slope + quantile * error) * ahead
         return 0.5 * (limits[1] - limits[0]), rise
 
@@ -262,16 +260,14 @@ def run_scatter(runs: Iterable[Sequence[float]]) -> tuple[float, float]:
 @lru_cache(maxsize=256)
 def _lucky_quantile(trials: int, free: float, level: float) -> float:
     """The quantile of the margin, by bisection."""
-    from scipy.special import chdtri, ndtr  # only here: a mistake in a study is told without
-
     shares = (np.arange(_SHARES) + 0.5) / _SHARES
-    scale = np.sqrt(chdtri(free, shares) / free)[:, None]
+    scale = np.sqrt(_core.chi_squared_quantile_above(shares, free) / free)[:, None]
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     weights = weights / weights.sum()
     low, high = 0.0, 1e3
     while high - low > 1e-4 * high:
         middle = 0.5 * (low + high)
-        below = (ndtr(nodes + middle * scale) ** trials * weights).sum(axis=1).mean()
+        below = (_core.normal_below(nodes + middle * scale) ** trials * weights).sum(axis=1).mean()
         low, high = (middle, high) if 1 - below > level else (low, middle)
     return high
 

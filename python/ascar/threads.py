@@ -31,7 +31,6 @@ def loading_for_one_thread() -> Generator[None]:
 
 
 def compute_on_one_thread() -> None:
-    """Load the numeric libraries so that they use one thread; what is loaded already stays as it is."""
+    """Load NumPy so that its numeric library uses one thread; what is loaded already stays as it is."""
     with loading_for_one_thread():
-        for name in ("numpy", "scipy.linalg"):  # each brings a library of its own
-            importlib.import_module(name)
+        importlib.import_module("numpy")

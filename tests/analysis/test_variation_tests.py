@@ -6,13 +6,13 @@ from scipy import stats
 
 from ascar.analysis.variation_tests import (
     first_rank,
-    mid_ranks,
     permuted,
     seasonal_kendall,
     signed_rank,
     standardized,
     two_levels,
 )
+from ascar.significance import mid_ranks
 
 
 def bounds(*counts):

@@ -5,11 +5,13 @@ mod change_points;
 mod comparing;
 mod convert;
 mod credentials;
+mod distributions;
 mod endpoint;
 mod expressions;
 mod forest;
 mod guard;
 mod intervals;
+mod numerics;
 mod pilot;
 mod rule_sets;
 mod simulation;
@@ -39,6 +41,11 @@ mod _core {
     #[pymodule_export]
     use super::credentials::sign_in;
     #[pymodule_export]
+    use super::distributions::{
+        beta_quantile, chi_squared_above, chi_squared_quantile_above, f_above, mills_ratio,
+        noncentral_t_below, normal_below, normal_below_log, normal_quantile, student_t_quantile,
+    };
+    #[pymodule_export]
     use super::endpoint::RuleEndpoint;
     #[pymodule_export]
     use super::expressions::{Expression, expression_literal};
@@ -49,6 +56,11 @@ mod _core {
     #[pymodule_export]
     use super::intervals::{
         harmonic_mean_interval, mean_interval, percentile_interval, proportion_interval,
+    };
+    #[pymodule_export]
+    use super::numerics::{
+        cholesky_factor, cholesky_solve, cholesky_solve_and_invert, cholesky_solve_transposed,
+        minimize_bounded,
     };
     #[pymodule_export]
     use super::pilot::{

@@ -9,7 +9,8 @@ use std::f64::consts::PI;
 
 const TINY: f64 = 1e-300;
 const CONVERGED: f64 = 1e-16;
-/// The fractions need about sqrt(max(a, b)) steps; callers switch to limits long before this bound.
+/// The fractions need about sqrt(max(a, b)) steps: these are enough for 1e10, more degrees of freedom than anybody has
+/// readings. Student's t switches to its limit before.
 const STEPS_MAX: usize = 200_000;
 
 /// Natural logarithm of the gamma function, x > 0.
@@ -18,7 +19,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 }
 
 /// ln(n!) minus Stirling's approximation of it (Loader's `stirlerr`).
-fn stirling_error(n: f64) -> f64 {
+pub(crate) fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         return libm::lgamma(n + 1.0) - (n + 0.5) * n.ln() + n - 0.5 * (2.0 * PI).ln();
     }
@@ -31,7 +32,7 @@ fn stirling_error(n: f64) -> f64 {
 }
 
 /// Loader's deviance part: x ln(x / m) + m - x, without cancellation for x close to m.
-fn deviance(x: f64, m: f64) -> f64 {
+pub(crate) fn deviance(x: f64, m: f64) -> f64 {
     if (x - m).abs() >= 0.1 * (x + m) {
         return x * (x / m).ln() + m - x;
     }

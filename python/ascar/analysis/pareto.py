@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
+from ascar import _core
 from ascar.errors import ExpressionError, InputError
 from ascar.pilot import analyze
 from ascar.results.pareto import ParetoPoint
@@ -62,7 +62,8 @@ def _interval(
 ) -> tuple[float, float] | None:
     """Student's, of several trials; of one trial what its readings say, which is less than runs differ."""
     if len(values) > 1:
-        half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+        quantile = _core.student_t_quantile(0.975, len(values) - 1)
+        half = quantile * float(values.std(ddof=1)) / math.sqrt(len(values))
         return float(values.mean()) - half, float(values.mean()) + half
     series = objective.series(made[0].series, made[0].metrics)
     measured = None if series is None or len(series) == 0 else analyze(series.values)

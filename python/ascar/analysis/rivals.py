@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import fdtrc
 
+from ascar import _core
 from ascar.extras import importing_extra
 from ascar.importance import importance
 
@@ -56,7 +56,7 @@ def anova(observations: Observations) -> dict[str, Variance]:
             found[factor.name] = Variance(float("inf"), 0.0)
         else:
             f = between / (groups - 1) / (max(within, 0.0) / (rows - groups) or 1.0)
-            found[factor.name] = Variance(f, float(fdtrc(groups - 1, rows - groups, f)))
+            found[factor.name] = Variance(f, _core.f_above(f, groups - 1, rows - groups))
     return found
 
 

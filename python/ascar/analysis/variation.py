@@ -106,13 +106,11 @@ def range_coverage(runs: int, confidence: float = 0.95) -> float:
     Raises:
         InputError: fewer than 2 runs, or an impossible confidence.
     """
-    from scipy.special import betaincinv  # scipy.stats has the same, and takes a second to import
-
     _check_confidence(confidence)
     if runs < 2:
         raise InputError(f"runs = {runs}: must be at least 2")
     # The coverage of the range is beta with n - 1 and 2.
-    return float(betaincinv(runs - 1, 2, 1 - confidence))
+    return _core.beta_quantile(1 - confidence, runs - 1, 2)
 
 
 def throughput_windows(rates: ArrayLike, window: int) -> NDArray[np.float64]:
@@ -232,8 +230,6 @@ def latency_throughput_correlations(
     Raises:
         InputError: fewer than 2 configurations, or not as many for an operation.
     """
-    from scipy.special import ndtri
-
     _check_confidence(confidence)
     ranges = _numbers("throughput", throughput, 2)
     n = len(ranges)
@@ -251,7 +247,7 @@ def latency_throughput_correlations(
             reason = f"{n} configurations: at least 4 are needed" if n < 4 else "the points are on a line"
             found[operation] = Estimate(value, None, None, confidence, reason)
             continue
-        half = float(ndtri(0.5 + confidence / 2)) / math.sqrt(n - 3)
+        half = _core.normal_quantile(0.5 + confidence / 2) / math.sqrt(n - 3)
         center = math.atanh(value)
         found[operation] = Estimate(value, math.tanh(center - half), math.tanh(center + half), confidence)
     return dict(sorted(found.items(), key=lambda item: -item[1].value))
@@ -264,23 +260,23 @@ def _deviation_with(found: float, n: int, share: float) -> float | None:
     right: for little variation the mean is known, and the deviation is chi-squared; for many runs the
     deviation is nearly normal.
     """
-    from scipy.special import chdtri, nctdtr, ndtri
-
     freedom, t = n - 1, math.sqrt(n) / found
     if found < _LITTLE:
         # A small t is a large deviation.
-        return found * math.sqrt(freedom / float(chdtri(freedom, share)))
+        return found * math.sqrt(freedom / _core.chi_squared_quantile_above(share, freedom))
     if n > _MANY:
-        noncentrality = t * (1 - 0.25 / freedom) - float(ndtri(share)) * math.sqrt(1 + t * t / 2 / freedom)
+        apart = _core.normal_quantile(share) * math.sqrt(1 + t * t / 2 / freedom)
+        noncentrality = t * (1 - 0.25 / freedom) - apart
         return math.sqrt(n) / noncentrality if noncentrality > 0 else None
     low, high = 0.0, max(2 * t, 1.0)
-    if nctdtr(freedom, low, t) <= share:
+    if _core.noncentral_t_below(t, freedom, low) <= share:
         return None
-    while nctdtr(freedom, high, t) > share:
+    while _core.noncentral_t_below(t, freedom, high) > share:
         high *= 2
     while high - low > _PRECISION * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if nctdtr(freedom, middle, t) > share else (low, middle)
+        is_below = _core.noncentral_t_below(t, freedom, middle) > share
+        low, high = (middle, high) if is_below else (low, middle)
     return math.sqrt(n) / high
 
 

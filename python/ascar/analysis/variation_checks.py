@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ascar import _core
 from ascar.analysis.variation_tests import (
     HypothesisTest,
     first_rank,
-    mid_ranks,
     permuted,
     seasonal_kendall,
     signed_rank,
@@ -24,7 +24,7 @@ from ascar.analysis.variation_tests import (
     two_levels,
 )
 from ascar.analysis.variation_time import parts
-from ascar.significance import holm
+from ascar.significance import holm, mid_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -261,9 +261,7 @@ def _rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def _normal_below(z: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(z))
+    return _core.normal_below(z)
 
 
 def _sample(runs: Runs, rng: np.random.Generator) -> Runs:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from ascar import _core
 from ascar.analysis.spectra import ROWS_PER_RANGE, factor_of
 from ascar.analysis.variation import range_coverage, relative_standard_deviation
-from ascar.analysis.variation_tests import mid_ranks
 from ascar.errors import InputError
-from ascar.significance import holm
+from ascar.significance import holm, mid_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,6 +213,4 @@ def _kruskal(values: NDArray[np.float64], of: NDArray[np.intp]) -> float | None:
 
 
 def _chi2_above(statistic: float, freedom: int) -> float:
-    from scipy.special import chdtrc
-
-    return float(chdtrc(freedom, max(statistic, 0.0)))
+    return _core.chi_squared_above(max(statistic, 0.0), freedom)

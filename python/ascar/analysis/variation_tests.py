@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ascar.significance import mid_ranks
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -38,13 +40,6 @@ class HypothesisTest:
     statistic: float
     p_value: float
     sample: str
-
-
-def mid_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 1; equal values share their mean."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return (ends - (counts - 1) / 2)[inverse]
 
 
 def standardized(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> NDArray[np.float64]:

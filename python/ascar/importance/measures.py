@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import fdtrc
 
+from ascar import _core
 from ascar.importance.sums import Parts, Sums, centred
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ def chance(observations: Observations, name: str, parts: Parts, rows_min: int = 
         return 1.0
     between, free, degrees = between[tested], free[tested], groups[tested] - 1
     within = np.maximum(whole[tested] - between, _ROUNDING * whole[tested])
-    chances = fdtrc(degrees, free, between / degrees / (within / free))
+    chances = _core.f_above(
+        between / degrees / (within / free), degrees.astype(np.float64), free.astype(np.float64)
+    )
     return min(1.0, float(chances.min()) * int(tested.sum()))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 
 from ascar.results.lab import OptimizerComparison, OptimizerRank
-from ascar.significance import holm, signed_rank_p_value
+from ascar.significance import holm, mid_ranks, signed_rank_p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +43,7 @@ def ranks(means: Mapping[str, Mapping[str, float]]) -> list[OptimizerRank]:
     if not whole:
         return []
     values = np.array([[by_name[name] for name in names] for by_name in whole])
-    placed = np.array([cast("Any", stats).rankdata(row) for row in values])
+    placed = np.array([mid_ranks(row) for row in values])
     first = (values == values.min(1, keepdims=True)).sum(0)
     found = [
         OptimizerRank(name, float(placed[:, index].mean()), len(whole), int(first[index]))

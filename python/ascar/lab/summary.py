@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import t
 
+from ascar import _core
 from ascar.results.lab import CheckpointSummary
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _summary(
     regret = regrets(runs, problem, checkpoint)
     mean, half = float(regret.mean()), float("nan")
     if len(runs) > 1:
-        half = float(t.ppf(0.975, len(runs) - 1)) * float(regret.std(ddof=1)) / len(runs) ** 0.5
+        half = _core.student_t_quantile(0.975, len(runs) - 1) * float(regret.std(ddof=1)) / len(runs) ** 0.5
     truth = np.array([run.recommended[checkpoint, 0] for run in runs])
     reported = np.array([run.recommended[checkpoint, 1] for run in runs])
     ratio = truth / problem.best if problem.sign < 0 else problem.best / truth

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar import typed
+from ascar import _core, typed
 from ascar.errors import InputError
 from ascar.pilot.analysis import analyze
 from ascar.results.machine import MachineRecord  # noqa: TC001 - msgspec reads the annotations
@@ -258,12 +258,11 @@ def at_confidence(found: Measurement, confidence: float) -> Measurement:
         return msgspec.structs.replace(
             found, ci_low=1 / wide.ci_high, ci_high=1 / wide.ci_low, confidence=confidence
         )
-    from scipy.special import stdtrit  # scipy.stats has the same, and takes a second to import
-
     dof = float(found.independent_samples - 1)
     if confidence > found.confidence:
         dof = _least_dof(found)
-    factor = float(stdtrit(dof, 0.5 + confidence / 2)) / float(stdtrit(dof, 0.5 + found.confidence / 2))
+    wider, known = (_core.student_t_quantile(0.5 + one / 2, dof) for one in (confidence, found.confidence))
+    factor = wider / known
     return msgspec.structs.replace(
         found,
         ci_low=found.mean - factor * (found.mean - found.ci_low),

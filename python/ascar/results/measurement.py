@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
+from ascar import _core
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -140,9 +142,7 @@ class Measurement(msgspec.Struct, frozen=True):
         """Half the interval over its t quantile: the mean's standard error."""
         if self.ci_width is None or self.independent_samples < 2:
             return None
-        from scipy.special import stdtrit  # scipy.stats has the same, and takes a second to import
-
-        quantile = float(stdtrit(self.independent_samples - 1, 0.5 + self.confidence / 2))
+        quantile = _core.student_t_quantile(0.5 + self.confidence / 2, self.independent_samples - 1)
         return self.ci_width / 2 / quantile
 
 

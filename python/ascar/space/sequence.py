@@ -11,9 +11,9 @@ valid configurations, not over each parameter's values as a Latin hypercube is.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from scipy.stats import qmc
+from ascar.space.low_discrepancy import HaltonPoints, SobolPoints
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,14 +42,14 @@ def sequence(solver: Solver, rng: np.random.Generator, n: int, kind: str) -> lis
     width = 2 * len(solver.order)
     if not width:
         return [solver.draw(rng) for _ in range(n)]
-    engines = cast("Any", qmc)
-    engine = (engines.Sobol if kind == "sobol" else engines.Halton)(width, scramble=True, seed=rng)
+    (scrambling,) = rng.spawn(1)
+    points = (SobolPoints if kind == "sobol" else HaltonPoints)(width, scrambling)
     found: list[Configuration] = []
     seen = 0
     while len(found) < n and seen < _POINTS_MAX:
         # A Sobol' sequence is balanced over powers of two.
         count = 1 << max(0, math.ceil(math.log2(max(1, n - len(found)))))
-        for point in engine.random(count).tolist():
+        for point in points.following(count).tolist():
             one = solver.at(point)
             if one is not None:
                 found.append(one)

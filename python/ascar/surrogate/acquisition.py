@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+
+from ascar import _core
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,11 +59,10 @@ def log_expected_improvement(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(sd > 0, gap / sd, 0.0)
         log_density = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
-        above = np.log(np.exp(log_density) + z * np.asarray(ndtr(z), np.float64))
+        above = np.log(np.exp(log_density) + z * _core.normal_below(z))
         tail = np.abs(z)
         # 1 - |z| R(|z|) tends to 1/z²; beyond 1e3 the difference cancels, and the limit is exact to 1e-6.
-        mills = np.asarray(np.sqrt(np.pi / 2) * erfcx(tail / np.sqrt(2)), np.float64)
-        remainder = np.where(tail > 1e3, 1 / np.maximum(tail, 1.0) ** 2, 1 - tail * mills)
+        remainder = np.where(tail > 1e3, 1 / np.maximum(tail, 1.0) ** 2, 1 - tail * _core.mills_ratio(tail))
         below = log_density + np.log(remainder)
         certain = np.log(np.maximum(gap, 0.0))
         uncertain = np.asarray(np.log(sd) + np.where(z > -1, above, below), np.float64)
@@ -83,7 +83,7 @@ def log_probability_of_improvement(
     gap = best - _MARGIN - mean
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
-    return np.asarray(log_ndtr(z), np.float64)
+    return _core.normal_below_log(z)
 
 
 def confidence_bound(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ascar import _core
 from ascar.surrogate.hyperparameters import KernelHyperparameters
 from ascar.surrogate.posterior import HyperparameterPosterior
 from ascar.surrogate.process import GaussianProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from ascar.surrogate.observations import ModelObservations
 
@@ -48,19 +45,11 @@ def most_probable(
         starts: the starting points of the search, at least one.
         iterations_max: the limit of L-BFGS iterations from each start.
     """
-    from scipy import optimize  # a third of what starting `ascar tune` takes, and few trials need it not
-
-    best: tuple[float, NDArray[np.float64]] | None = None
-    for start in starts:
-        found = cast("Any", optimize.minimize)(
-            posterior.penalty,
-            np.clip(start.vector(), posterior.low, posterior.high),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.column_stack([posterior.low, posterior.high]),
-            options={"maxiter": iterations_max},
-        )
-        if best is None or float(found.fun) < best[0]:
-            best = float(found.fun), np.asarray(found.x, np.float64)
-    assert best is not None, "there is at least one start"
-    return GaussianProcess.condition(posterior.observations, KernelHyperparameters.of(best[1]), best[0])
+    assert starts, "there is at least one start"
+    low, high = posterior.low, posterior.high
+    found = [
+        _core.minimize_bounded(posterior.penalty, start.vector(), low, high, iterations_max)
+        for start in starts
+    ]
+    penalty, vector = min(found, key=lambda one: one[0])
+    return GaussianProcess.condition(posterior.observations, KernelHyperparameters.of(vector), penalty)

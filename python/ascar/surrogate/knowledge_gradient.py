@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
+
+from ascar import _core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def knowledge_gradient(
     deviation = np.sqrt(candidates.sd**2 + process.noise_variance)
     moves = process.covariance(measured, candidates) / deviation
     own = candidates.sd**2 / deviation
-    nodes = np.asarray(ndtri((np.arange(_NODES) + 0.5) / _NODES), np.float64)
+    nodes = _core.normal_quantile((np.arange(_NODES) + 0.5) / _NODES)
     lowest = np.zeros(len(own))
     for node in nodes:
         lowest += np.minimum((measured.mean[:, None] + node * moves).min(0), candidates.mean + node * own)

@@ -36,7 +36,7 @@ class HyperparameterPosterior:
 
     Attributes:
         observations: the losses.
-        places: int (n (n - 1) / 2,), where pairs of observations stand below the diagonal of a flat matrix.
+        places: int (n (n - 1) / 2,), where pairs of observations stand above the diagonal of a flat matrix.
         distances: float64 (d, n (n - 1) / 2), squared, in each parameter's own columns.
         centre: float64 (d + 3,), the prior's middle.
         spread: float64 (d + 3,), its standard deviations.
@@ -72,7 +72,7 @@ class HyperparameterPosterior:
         known = observations.variance[observations.variance > 0]
         if len(known):
             centre[-1] = np.clip(np.log(np.median(known)), *_NOISE_KNOWN_BOUNDS)
-        pairs = np.tril_indices(len(observations.loss), -1)
+        pairs = np.triu_indices(len(observations.loss), 1)
         return cls(
             observations,
             pairs[0] * len(observations.loss) + pairs[1],
@@ -101,11 +101,12 @@ class HyperparameterPosterior:
         decay = np.exp(-root)
         bare = decay * (1 + root)
         kernel = signal * (bare + decay * root * root / 3)
-        covariance = np.zeros(len(seen.loss) ** 2)
+        covariance = np.empty(len(seen.loss) ** 2)
         covariance[self.places] = kernel + CONSTANT
         own = signal + CONSTANT + rough + seen.variance + noise / seen.repeats + JITTER
         covariance[:: len(own) + 1] = own
-        half_log, alpha, inverse = solved_in_place(covariance.reshape(len(own), -1), seen.loss)
+        half_log, alpha = solved_in_place(covariance.reshape(len(own), -1), seen.loss)
+        inverse = covariance  # its triangle, now
         value = 0.5 * seen.loss @ alpha + half_log
         # Repeated evaluations differ from their mean by noise alone: repeats - 1 degrees of freedom.
         single = noise + seen.variance * seen.repeats

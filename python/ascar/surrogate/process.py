@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascar.surrogate.kernel import CONSTANT, JITTER, matern, scaled, squared_distances
-from ascar.surrogate.linear_algebra import factored, solve, solve_lower
+from ascar.surrogate.linear_algebra import factored, solve, solve_transposed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class JointPrediction:
         rows: int (m,), which observation each one is; -1: none.
         mean: float64 (m,), of the loss without noise.
         sd: float64 (m,), of it.
-        solved: float64 (n, m), the inverse Cholesky factor times the cross-covariance.
+        solved: float64 (n, m), U⁻ᵀ of the Cholesky factor U times the cross-covariance.
     """
 
     columns: NDArray[np.float64]
@@ -54,7 +54,7 @@ class GaussianProcess:
         observations: the observations that the process was fitted to.
         hyper: the hyperparameters of the process.
         penalty: minus the log of evidence times prior, up to a constant; NaN where it was not fitted.
-        cholesky: (n, n), lower factor of the covariance of the observations.
+        cholesky: (n, n), upper factor of the covariance of the observations.
         weights: (n,), the covariance's inverse times the loss.
     """
 
@@ -90,11 +90,11 @@ class GaussianProcess:
         at = np.full(len(columns), -1, np.intp) if rows is None else rows
         known = scaled(self.observations.columns, self.observations.groups, self.hyper)
         asked = scaled(columns, self.observations.groups, self.hyper)
-        cross = self._covariance(asked, known, at, np.arange(len(known)))
-        solved = solve_lower(self.cholesky, cross.T)
+        cross = self._covariance(known, asked, np.arange(len(known)), at)
+        solved = solve_transposed(self.cholesky, cross)
         total = np.exp(self.hyper.signal_log) + np.exp(self.hyper.rough_log) + CONSTANT
         variance = total - np.einsum("nm,nm->m", solved, solved)
-        return JointPrediction(asked, at, cross @ self.weights, np.sqrt(np.maximum(variance, 0.0)), solved)
+        return JointPrediction(asked, at, self.weights @ cross, np.sqrt(np.maximum(variance, 0.0)), solved)
 
     def predict(self, columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and standard deviation, each (m,), of the loss without noise at unmeasured configurations."""

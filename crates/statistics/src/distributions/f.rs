@@ -14,8 +14,14 @@ pub fn cdf(x: f64, dof1: f64, dof2: f64) -> f64 {
     beta_regularized(0.5 * dof1, 0.5 * dof2, inside, outside).0
 }
 
-/// P(X > x).
+/// P(X > x); no number where x is none, or degrees of freedom are not above 0.
 pub fn survival(x: f64, dof1: f64, dof2: f64) -> f64 {
+    if !(dof1 > 0.0 && dof2 > 0.0 && dof1.is_finite() && dof2.is_finite()) || x.is_nan() {
+        return f64::NAN;
+    }
+    if x == f64::INFINITY {
+        return 0.0;
+    }
     let (inside, outside) = beta_arguments(x.max(0.0), dof1, dof2);
     beta_regularized(0.5 * dof1, 0.5 * dof2, inside, outside).1
 }

@@ -1,6 +1,6 @@
 //! Published and independently computed values. The tables are SciPy 1.17's.
 
-use ascar_statistics::distributions::{beta, chi_squared, f, normal, student_t};
+use ascar_statistics::distributions::{beta, chi_squared, f, noncentral_t, normal, student_t};
 use ascar_statistics::intervals;
 use ascar_statistics::moments::Moments;
 use ascar_statistics::variation;
@@ -288,6 +288,72 @@ fn f_agrees() {
     for &(p, dof1, dof2, x) in F_QUANTILE {
         close(f::quantile(p, dof1, dof2), x);
     }
+}
+
+/// (x, Mills' ratio at x, ln P(Z <= -x)).
+#[rustfmt::skip]
+const TAIL: &[(f64, f64, f64)] = &[
+    (-3.0, 225.33489622034892, -0.0013508099647481925),
+    (-0.5, 1.9640174953579936, -0.36894641528865635),
+    (0.0, 1.2533141373155001, -std::f64::consts::LN_2),
+    (1.0, 0.6556795424187984, -1.8410216450092634),
+    (3.9, 0.24210933472105986, -9.942304391691358),
+    (4.0, 0.2366523829135607, -10.360101486527292),
+    (4.1, 0.2314264328697541, -10.787431773744638),
+    (10.0, 0.09902859647173191, -53.23128515051248),
+    (1e3, 0.000999999000003, -500007.8266948122),
+    (1e8, 1e-8, -5000000000000020.0),
+];
+
+#[test]
+fn the_normal_tail_agrees() {
+    for &(x, ratio, log) in TAIL {
+        close(normal::mills_ratio(x), ratio);
+        close(normal::log_cdf(-x), log);
+    }
+}
+
+/// (x, dof, noncentrality, cdf(x)) of scipy.special.nctdtr.
+#[rustfmt::skip]
+const NONCENTRAL_T: &[(f64, f64, f64, f64)] = &[
+    (0.5, 1.0, 0.3, 0.5361876885303859),
+    (2.0, 3.0, 1.5, 0.5996762683708929),
+    (-1.0, 9.0, 0.7, 0.05153951316147237),
+    (10.0, 30.0, 12.0, 0.1016883658492785),
+    (100.0, 200.0, 90.0, 0.9750361309004417),
+    (0.0, 5.0, -1.2, 0.8849303297782917),
+];
+
+#[test]
+fn noncentral_t_agrees() {
+    for &(x, dof, noncentrality, lower) in NONCENTRAL_T {
+        close(noncentral_t::cdf(x, dof, noncentrality), lower);
+    }
+}
+
+#[test]
+fn chi_squared_agrees_far_into_both_tails() {
+    for (q, dof, x) in [
+        (1e-200, 1.0, 913.7627007858805),
+        (1e-12, 9.0, 76.0059251419943),
+        (0.999999, 9.0, 0.2283848400749394),
+        (0.999999999999, 30.0, 2.1792697387651825),
+    ] {
+        close(chi_squared::quantile_above(q, dof), x);
+    }
+}
+
+#[test]
+fn quantiles_beside_the_middle_keep_their_digits() {
+    for dof in [1.0, 7.0, 300.0] {
+        let beside = 1e-10;
+        let expected = ((0.5 + beside) - 0.5) / student_t::density(0.0, dof);
+        close(student_t::quantile(0.5 + beside, dof), expected);
+    }
+    close(
+        normal::quantile(0.5 + 1e-10),
+        ((0.5 + 1e-10) - 0.5) * (2.0 * std::f64::consts::PI).sqrt(),
+    );
 }
 
 #[test]

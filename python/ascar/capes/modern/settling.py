@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+
+from ascar import _core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +65,8 @@ class SettlingDelay:
         if high - low < _APART * sd:
             return  # such a change cannot be seen
         # Of each tick, log of the density between the settings, with noise, over that at the one entered.
-        between = (ndtr((seen - low) / sd) - ndtr((seen - high) / sd)) * sd / (high - low)
+        share = _core.normal_below((seen - low) / sd) - _core.normal_below((seen - high) / sd)
+        between = share * sd / (high - low)
         at_entered = np.exp(-((seen - entered) ** 2) / (2 * sd * sd)) / np.sqrt(2 * np.pi)
         says = np.log(between + _TINY) - np.log(at_entered + _TINY)
         says = np.clip(np.nan_to_num(says), -_FOR_MAX, _AGAINST_MAX)

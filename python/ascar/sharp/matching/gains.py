@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
 
+from ascar import _core
 from ascar.errors import ExpressionError, InputError
 from ascar.sharp.trials.bench import FRESH, RuleTrial
 
@@ -63,7 +63,7 @@ def gain_of(
     mean = float(relative.mean())
     if len(relative) < 2:
         return RuleGain(mean, None, None, len(relative))
-    tail = float(stdtrit(len(relative) - 1, (1 + confidence) / 2))
+    tail = _core.student_t_quantile((1 + confidence) / 2, len(relative) - 1)
     half = tail * float(relative.std(ddof=1)) / math.sqrt(len(relative))
     return RuleGain(mean, mean - half, mean + half, len(relative))
 
