@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
+from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
 from ascar.program.postgresql import Programs
+from ascar.space import Guarantee
+from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.keeper import restore_all
@@ -148,6 +150,34 @@ def test_wrong_credentials_are_one_line(
     finally:
         with_rules(server, before)
         server.ask("DROP ROLE stranger")
+    assert is_as_before(server)
+
+
+def test_its_space_is_what_the_server_takes_and_promises_no_less_than_today(server: LiveServer) -> None:
+    with target_of(server, parameters="wide") as target:
+        known = {name: target.space[name] for name in target.space.names}
+    rows = server.ask("SELECT name, context, enumvals FROM pg_settings WHERE context <> 'postmaster'")
+    told = {name: (context, words) for name, context, words in (row.split("|") for row in rows.splitlines())}
+    assert set(known) <= set(told)
+    words = told["wal_compression"][1].strip("{}").split(",")
+    assert set(known["wal_compression"].domain.values) <= set(words)
+    server.ask("ALTER SYSTEM SET synchronous_commit = remote_apply")
+    server.ask("ALTER SYSTEM SET checkpoint_timeout = '60s'")
+    server.ask("SELECT pg_reload_conf()")
+    try:
+        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "1min", 30)
+        with target_of(server) as target:
+            assert target.space["synchronous_commit"].weakens("on") == {Guarantee.CONSISTENCY}
+            assert target.space["checkpoint_timeout"].weakens(300) == {Guarantee.AVAILABILITY}
+            searched = space_from_table({}, target.space)
+            for name, value in (("synchronous_commit", "on"), ("checkpoint_timeout", 300)):
+                with pytest.raises(SpaceError, match=name):
+                    searched.validate({**searched.default(), name: value})
+    finally:
+        server.ask("ALTER SYSTEM RESET synchronous_commit")
+        server.ask("ALTER SYSTEM RESET checkpoint_timeout")
+        server.ask("SELECT pg_reload_conf()")
+        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "5min", 30)
     assert is_as_before(server)
 
 

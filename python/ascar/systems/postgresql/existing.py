@@ -18,7 +18,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.advice import advised_values
-from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.postgresql import postgresql, postgresql_of
 from ascar.errors import Refused, StudyError
 from ascar.program.postgresql import Programs
 from ascar.quoting import shell_line
@@ -33,7 +33,7 @@ from ascar.systems.postgresql.activity import LOOKS, METRICS, PostgresActivity
 from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
 from ascar.systems.postgresql.live_settings import PostgresLiveSettings
-from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, as_chosen, in_force
+from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, TAKEN, as_chosen, as_taken, in_force
 from ascar.systems.postgresql.restoration import READ, RELOAD, REPLAN
 from ascar.systems.postgresql.server_facts import (
     ServerFacts,
@@ -79,13 +79,17 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         space = live_space(given.parameters, None, restarts=self._restart is not None)
         super().__init__(given, space)
         self._address = address_of(given)
+        self._has = frozenset(postgresql())
+        """The settings of the version that answers; of all versions before one does."""
         self.advice = advised_values(postgresql().values(), self._memory_bytes)
 
     def _connect(self) -> PsqlSession:
         return PsqlSession(self._address)
 
     def _facts_of(self, session: PsqlSession) -> ServerFacts:
-        return ServerFacts.of(session)
+        facts = ServerFacts.of(session)
+        self._has = frozenset(postgresql_of(facts.major))
+        return facts
 
     def _check_tunable(self, session: PsqlSession, facts: ServerFacts) -> None:
         check_tunable(session, facts)
@@ -102,6 +106,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
             present,
             facts.max_connections,
             self._memory_bytes,
+            settings=as_taken(postgresql_of(facts.major), session.ask(TAKEN)),
             restarts=self._restart is not None,
             standbys=self._restart is not None and has_standbys(session),
         )
@@ -171,6 +176,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
     def announced(self, names: Collection[str]) -> Announced:
         """ALTER SYSTEM for each setting, the reload, and what is read; the rights of a role without all."""
+        names = [name for name in names if name in self._has]
         changes = [f"ALTER SYSTEM SET {name} = ...; ALTER SYSTEM RESET {name};" for name in names]
         restarts = () if self._restart is None else (shell_line(self._restart.argv),)
         role = "ROLE" if self.options.user is None else self.options.user

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ascar.catalogues.postgresql import postgresql, postgresql_of
-from ascar.errors import SpaceError
-from ascar.space import Guarantee, Parameter, Space
+from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ascar.catalogues.postgresql import PostgresSetting
     from ascar.program.postgresql import Programs
-    from ascar.space import Value
+    from ascar.space import Parameter, Value
 
 _AUTOVACUUM_WORKERS = 3
 RAISED_ON_STANDBYS_FIRST = "max_worker_processes"
@@ -66,13 +64,7 @@ def postgresql_space(
     """
     space = _space_of([one.parameter() for one in settings if one.is_searched(parameters)])
     parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
-    default = space.default()
-    used_kib = sum(count * int(default[name]) for name, count in parts.items())
-    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
-    bounds = [f"{total} <= {max(used_kib, memory_bytes // 1024)}", "min_wal_size <= max_wal_size"]
-    if "io_max_combine_limit" in space.names:
-        bounds.append("io_combine_limit <= io_max_combine_limit")
-    return space.constrain(*bounds)
+    return _with_sum(_with_orders(space), parts, space.default(), memory_bytes // 1024)
 
 
 def live_space(
@@ -81,6 +73,7 @@ def live_space(
     max_connections: int = 0,
     memory_bytes: int = 0,
     *,
+    settings: Mapping[str, PostgresSetting] | None = None,
     restarts: bool = False,
     standbys: bool = False,
 ) -> Space:
@@ -91,11 +84,12 @@ def live_space(
         in_force: the values of the settings that the server has; None: nobody has asked it yet.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
+        settings: those that the server has, with the values that it takes; None: all of the catalogue.
         restarts: whether those are among them for which the server has to be started anew.
         standbys: whether standbys follow the server: one that has less of `RAISED_ON_STANDBYS_FIRST` than its
             primary stops replaying (manual, "Hot Standby", Administrator's Overview), so it is not raised.
     """
-    known = postgresql()
+    known = postgresql() if settings is None else settings
     wanted = [
         one
         for one in known.values()
@@ -106,14 +100,16 @@ def live_space(
     found = [
         parameter
         for one in wanted
-        if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
+        if one.name in in_force and (parameter := one.found(in_force[one.name])) is not None
     ]
-    space = _space_of(found).constrain("min_wal_size <= max_wal_size")
+    space = _with_orders(_space_of(found))
     if standbys and RAISED_ON_STANDBYS_FIRST in space.names:
         space = space.constrain(f"{RAISED_ON_STANDBYS_FIRST} <= {in_force[RAISED_ON_STANDBYS_FIRST]}")
-    if {"io_combine_limit", "io_max_combine_limit"} <= set(space.names):
-        space = space.constrain("io_combine_limit <= io_max_combine_limit")
-    elif "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:
+    if (
+        "io_combine_limit" in space.names
+        and "io_max_combine_limit" not in space.names
+        and "io_max_combine_limit" in in_force
+    ):
         # What is above it the server cuts without a word.
         space = space.constrain(f"io_combine_limit <= {in_force['io_max_combine_limit']}")
     parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
@@ -121,22 +117,36 @@ def live_space(
     if "shared_buffers" in space.names:
         parts["shared_buffers"] = 1
     else:
-        left_kib -= int(in_force["shared_buffers"])
-    used_kib = sum(count * int(in_force[name]) for name, count in parts.items())
-    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
-    return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
+        left_kib -= int(in_force.get("shared_buffers", 0))
+    return _with_sum(space, parts, in_force, left_kib)
+
+
+_ORDERS = (("min_wal_size", "max_wal_size"), ("io_combine_limit", "io_max_combine_limit"))
+"""Pairs of settings of which the first must not be above the second."""
+
+
+def _with_orders(space: Space) -> Space:
+    """With the orders of those pairs of which the server has both."""
+    both = [(low, high) for low, high in _ORDERS if {low, high} <= set(space.names)]
+    return space.constrain(*(f"{low} <= {high}" for low, high in both))
+
+
+def _with_sum(space: Space, parts: Mapping[str, int], present: Mapping[str, Value], most_kib: int) -> Space:
+    """With a bound of a sum of memory, of those of its parts that the server has.
+
+    Args:
+        space: the space.
+        parts: how often each setting counts.
+        present: the values in force: what they use is allowed in any case.
+        most_kib: the memory that there is.
+    """
+    counted = {name: count for name, count in parts.items() if name in space.names}
+    if not counted:
+        return space
+    used_kib = sum(count * int(present[name]) for name, count in counted.items())
+    total = " + ".join(f"{count} * {name}" for name, count in counted.items())
+    return space.constrain(f"{total} <= {max(used_kib, most_kib)}")
 
 
 def _space_of(parameters: list[Parameter]) -> Space:
     return Space(tuple(parameters), name="postgresql", allow_weaker=tuple(Guarantee))
-
-
-def _as_found(parameter: Parameter, present: Value) -> Parameter | None:
-    """A parameter with the value in force as its default; None: that is a word nobody knows."""
-    try:
-        return parameter.with_default(present)
-    except SpaceError:
-        if isinstance(present, (bool, str)):
-            return None
-        outside = (present, "the value that the study found")
-        return dataclasses.replace(parameter, special=(*parameter.special, outside)).with_default(present)
