@@ -240,6 +240,29 @@ def test_the_spaces_of_an_expert_and_of_everything() -> None:
         expert.validate({**expert.default(), "work_mem": 524_288})
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"temp_buffers": 1_048_576},
+        {"work_mem": 16_384, "hash_mem_multiplier": 8.0},
+        {"autovacuum_max_workers": 16, "maintenance_work_mem": 262_144},
+        {"autovacuum_work_mem": 1_048_576},
+        {"shared_buffers": 4_194_304},
+    ],
+)
+def test_the_memory_that_all_connections_may_take_has_to_fit(changes: dict[str, Any]) -> None:
+    small, large = (postgresql_space("wide", postgresql_of(15).values(), 100, gib << 30) for gib in (2, 200))
+    wanted = {**small.default(), **changes}
+    with pytest.raises(SpaceError, match="temp_buffers"):
+        small.validate(wanted)
+    large.validate(wanted)
+    # A server that has such values is found as it is, and may not be given more.
+    found = live_space("wide", {**small.default(), **changes}, 100, 2 << 30, restarts=True)
+    found.validate(found.default())
+    with pytest.raises(SpaceError, match="temp_buffers"):
+        found.validate({**found.default(), "work_mem": wanted["work_mem"] * 8})
+
+
 def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
     space = PostgreSQL({"parameters": "wide"}).space
     for name, value, guarantee in (

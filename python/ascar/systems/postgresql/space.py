@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ascar.catalogues.postgresql import postgresql, postgresql_of
+from ascar.expression import parse
 from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
@@ -52,9 +54,8 @@ def postgresql_space(
 ) -> Space:
     """The settings that a study searches.
 
-    The memory that the server may come to use at `max_connections` has to fit: shared buffers, a sort of
-    `work_mem` in each connection, and maintenance in each autovacuum worker (manual, section 20.4.1). A
-    smaller memory than the defaults may use allows what the defaults may use.
+    The memory that the server may come to use at `max_connections` has to fit; see `_with_memory`. A smaller
+    memory than the defaults may use allows what the defaults may use.
 
     Args:
         parameters: "expert" or "wide".
@@ -63,8 +64,7 @@ def postgresql_space(
         memory_bytes: the memory that the server may use.
     """
     space = _space_of([one.parameter() for one in settings if one.is_searched(parameters)])
-    parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
-    return _with_sum(_with_orders(space), parts, space.default(), memory_bytes // 1024)
+    return _with_memory(_with_orders(space), space.default(), max_connections, memory_bytes)
 
 
 def live_space(
@@ -112,13 +112,7 @@ def live_space(
     ):
         # What is above it the server cuts without a word.
         space = space.constrain(f"io_combine_limit <= {in_force['io_max_combine_limit']}")
-    parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
-    left_kib = memory_bytes // 1024
-    if "shared_buffers" in space.names:
-        parts["shared_buffers"] = 1
-    else:
-        left_kib -= int(in_force.get("shared_buffers", 0))
-    return _with_sum(space, parts, in_force, left_kib)
+    return _with_memory(space, in_force, max_connections, memory_bytes)
 
 
 _ORDERS = (("min_wal_size", "max_wal_size"), ("io_combine_limit", "io_max_combine_limit"))
@@ -131,21 +125,39 @@ def _with_orders(space: Space) -> Space:
     return space.constrain(*(f"{low} <= {high}" for low, high in both))
 
 
-def _with_sum(space: Space, parts: Mapping[str, int], present: Mapping[str, Value], most_kib: int) -> Space:
-    """With a bound of a sum of memory, of those of its parts that the server has.
+def _with_memory(space: Space, present: Mapping[str, Value], connections: int, memory_bytes: int) -> Space:
+    """With a bound of the memory that the server may come to use (manual, section 20.4.1).
+
+    That is shared buffers, what each connection takes for sorts, hashes and temporary tables, and maintenance
+    in each autovacuum worker. What the values in force may use is allowed in any case.
 
     Args:
         space: the space.
-        parts: how often each setting counts.
-        present: the values in force: what they use is allowed in any case.
-        most_kib: the memory that there is.
+        present: the values in force.
+        connections: the connections that the server takes.
+        memory_bytes: the memory that there is.
     """
-    counted = {name: count for name, count in parts.items() if name in space.names}
-    if not counted:
+    workers = "autovacuum_max_workers" if "autovacuum_max_workers" in space else f"{_AUTOVACUUM_WORKERS}"
+    # A hash table may take a multiple of work_mem; what is in force is taken to fit.
+    hashes = f" * hash_mem_multiplier / {present.get('hash_mem_multiplier', 1)}"
+    maintenance = "max(maintenance_work_mem, autovacuum_work_mem)"
+    parts = {
+        "shared_buffers": "shared_buffers",
+        "work_mem": f"{connections} * work_mem{hashes if 'hash_mem_multiplier' in space else ''}",
+        "maintenance_work_mem": f"{workers} * "
+        + (maintenance if "autovacuum_work_mem" in space else "maintenance_work_mem"),
+    }
+    total = " + ".join(part for name, part in parts.items() if name in space)
+    if not total:
         return space
-    used_kib = sum(count * int(present[name]) for name, count in counted.items())
-    total = " + ".join(f"{count} * {name}" for name, count in counted.items())
-    return space.constrain(f"{total} <= {max(used_kib, most_kib)}")
+    most_kib = memory_bytes // 1024
+    if "shared_buffers" not in space:
+        most_kib -= int(present.get("shared_buffers", 0))
+    if "temp_buffers" in space:
+        # Few sessions use temporary tables: what they may take today is not counted.
+        total += f" + {connections} * (temp_buffers - {present['temp_buffers']})"
+    used_kib = parse(total).number(dict(present))
+    return space.constrain(f"{total} <= {math.ceil(max(used_kib, most_kib))}")
 
 
 def _space_of(parameters: list[Parameter]) -> Space:
