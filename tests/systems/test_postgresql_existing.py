@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +24,7 @@ from ascar.systems.postgresql.auto_configuration import entries_of, putting_back
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from ascar.systems.postgresql.server_facts import ServerFacts
 from ascar.workspace import LoadTiming
-from live_postgresql import AUTO, HEADER, LiveServer, live_server
+from live_postgresql import AUTO, HEADER, PACED, LiveServer, live_server
 from own_servers import postgresql_installed
 
 if TYPE_CHECKING:
@@ -240,6 +241,18 @@ def test_what_clients_get_is_the_load(server: LiveServer) -> None:
         assert found.metrics["throughput_ops_per_s"] > 20
         assert 0 < found.metrics["latency_ms_mean_select"] < 1000
         assert len(found.series["throughput_ops_per_s"]) >= 2
+
+
+def test_statistics_that_somebody_resets_meanwhile_do_not_fail_the_load(server: LiveServer) -> None:
+    with server.clients(2, *PACED), target_of(server) as target:
+        reset = threading.Timer(2.0, server.ask, ("SELECT pg_stat_reset(), pg_stat_statements_reset()",))
+        reset.start()
+        readings = target.run(target.workspace, LoadTiming(5.0, 5.0, 0.5, lambda series: False))
+        reset.join()
+        # 500 of the clients a second; before and after the reset, not across it.
+        assert readings.metrics["throughput_ops_per_s"] == pytest.approx(500, rel=0.4)
+        assert readings.metrics["latency_ms_mean_select"] > 0
+        assert readings.load_s >= 5.0
 
 
 def test_a_server_without_clients_is_no_load(server: LiveServer) -> None:
