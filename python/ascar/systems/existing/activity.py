@@ -68,7 +68,6 @@ class ActivityTotals:
                 found[metric] = spent_ms / count
         return found
 
-
     def began(self, before: ActivityTotals, begun: ActivityTotals) -> ActivityTotals:
         """A beginning to which these totals compare, although somebody reset the statistics meanwhile.
 

@@ -24,7 +24,7 @@ from ascar.program.postgresql import Programs
 from ascar.quoting import shell_line
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Announced, Sample
+from ascar.systems import Announced, Sample, Starter
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.existing.activity import LATENCY, THROUGHPUT
 from ascar.systems.existing.restart import ServerRestart
@@ -44,8 +44,9 @@ from ascar.systems.postgresql.server_facts import (
     has_standbys,
     overridden,
 )
-from ascar.systems.postgresql.space import live_space
+from ascar.systems.postgresql.space import EXAMPLES, live_space
 from ascar.systems.postgresql.statements import forms_of
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -68,6 +69,19 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
     kind = "postgresql"
     listed = staticmethod(postgresql)
+    starter = Starter(
+        target={"server": '"existing"', "parameters": '"expert"'},
+        shown={
+            "memory": '"8 GiB"',
+            "host": '"/var/run/postgresql"',
+            "port": "5432",
+            "user": '"postgres"',
+            "database": '"shop"',
+            "service": '"shop"',
+            "restart_command": '["sudo", "-n", "systemctl", "restart", "postgresql@15-main"]',
+        },
+        space={**PLAIN, **EXAMPLES},
+    )
     watched = METRICS
     nothing = "no transaction was committed"
 

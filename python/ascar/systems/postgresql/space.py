@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from ascar.space import Parameter, Value
 
 _AUTOVACUUM_WORKERS = 3
+EXAMPLES = {
+    "allow_cost": '#allow_cost = ["dyn-app"]',
+    "weaker": "availability",
+    "pinned": "jit = false",
+    "constraint": "work_mem <= 65536",
+    "forbidden": "jit = true, random_page_cost = 1.0",
+}
+"""What a study file to start from shows of `[space]`."""
 RAISED_ON_STANDBYS_FIRST = "max_worker_processes"
 """The one setting of the list of which a standby must not have less than its primary."""
 
