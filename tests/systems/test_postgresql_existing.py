@@ -348,6 +348,33 @@ def test_a_setting_of_a_role_is_refused(server: LiveServer) -> None:
         server.ask("ALTER ROLE postgres RESET work_mem")
 
 
+def test_options_of_our_own_session_that_hide_a_value_are_refused(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c random_page_cost=1.5")
+    with target_of(server) as target:
+        with pytest.raises(Refused, match="random_page_cost: our session has a value .*PGOPTIONS"):
+            target.adopt(target.space)
+        target.adopt(space_from_table({"pinned": {"random_page_cost": 1.5}}, target.space))
+
+
+@pytest.mark.slow
+def test_a_setting_on_the_server_s_command_line_is_refused() -> None:
+    with live_server(cluster="contained") as server:
+        server.stop()
+        server.options.append("random_page_cost=1.5")
+        server.start()
+        with target_of(server) as target:
+            assert target.space.default()["random_page_cost"] == 1.5
+            with pytest.raises(Refused, match="random_page_cost: the server was started with a value"):
+                target.adopt(target.space)
+            pinned = space_from_table({"pinned": {"random_page_cost": 1.5}}, target.space)
+            target.adopt(pinned)
+            apply_checked(target, pinned.validate({**pinned.default(), "work_mem": 65536}))
+            assert server.ask("SHOW work_mem") == "64MB"
+        assert is_as_before(server)
+
+
 def grant(server: LiveServer, refusal: Refused) -> None:
     """What the refusal tells a superuser to run."""
     _, _, statements = refusal.message.partition("let a superuser run: ")

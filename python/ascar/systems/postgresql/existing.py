@@ -143,11 +143,11 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
     def _check_settings(self, session: PsqlSession, names: Collection[str]) -> None:
         assert self._facts is not None, "facts are known once the target is entered"
         check_rights(session, self._facts, names)
-        for name, whose in overridden(session).items():
+        for name, why in overridden(session).items():
             if name in names:
                 raise Refused(
-                    f"{name}: {whose} has a value of its own for it (ALTER ROLE or DATABASE ... SET), which "
-                    "a trial would not change; take that back, or leave the setting out with space.pinned"
+                    f"{name}: {why}, which a trial would not change; take that back, or leave the setting out "
+                    "with space.pinned"
                 )
 
     def sample(self) -> Sample:
