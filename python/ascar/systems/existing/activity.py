@@ -95,6 +95,11 @@ class LiveActivity(Protocol[S_co]):
         """The session that it reads by."""
         ...
 
+    @property
+    def tells_s(self) -> float:
+        """Seconds after which a client that works is in the statistics: readings are no shorter."""
+        ...
+
     def totals(self, limit_s: float = 10.0) -> ActivityTotals:
         """The statistics now.
 

@@ -19,6 +19,10 @@ _LOOK_S = 0.1
 def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing: str) -> Readings:
     """What the clients get, reading by reading.
 
+    Where clients are in the statistics from time to time only, readings are no shorter than that: each would
+    have the work of some clients for longer than it lasts, and of others none, so that their mean is no mean
+    of what clients get.
+
     Args:
         activity: tells it.
         pace: how long, and how often.
@@ -28,7 +32,8 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
         StageFailed: the server does not answer, or clients have nothing done.
     """
     first = begun = before = _counted(activity)
-    next_s = begun.read_s + pace.reading_s
+    reading_s = max(pace.reading_s, activity.tells_s)
+    next_s = begun.read_s + reading_s
     seconds: dict[str, list[float]] = {}
     values: dict[str, list[float]] = {}
     ended = "time"
@@ -42,7 +47,7 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
             continue
         if now.operations < before.operations:
             begun = now.began(before, begun)
-        age_s, next_s = now.read_s - first.read_s, now.read_s + pace.reading_s
+        age_s, next_s = now.read_s - first.read_s, now.read_s + reading_s
         for name, value in now.since(before).items():
             seconds.setdefault(name, []).append(age_s)
             values.setdefault(name, []).append(value)

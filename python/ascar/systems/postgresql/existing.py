@@ -146,8 +146,8 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         for name, why in overridden(session).items():
             if name in names:
                 raise Refused(
-                    f"{name}: {why}, which a trial would not change; take that back, or leave the setting out "
-                    "with space.pinned"
+                    f"{name}: {why}, which a trial would not change; take that back, or leave the setting "
+                    "out with space.pinned"
                 )
 
     def sample(self) -> Sample:
