@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ascar.results.machine import Need
     from ascar.space import Configuration, Space, Value
     from ascar.study import Study
+    from ascar.systems import Announced
 
 _LOAD_MAX_S = 3.0
 
@@ -60,18 +61,23 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
         return result_without(study.name, kind, missing)
     prepared = PreparedStudy.open(_shortened(study))
     _check_window(prepared)
-    space = prepared.space
-    announced = prepared.target.announced([name for name in space.names if name not in space.pinned])
-    told = {"statements": announced.statements, "rights": announced.rights}
     try:
         with entering(prepared.target):
             prepared = prepared.entered()
-            return msgspec.structs.replace(_tried(prepared, kind, listener), **told)
+            result = _tried(prepared, kind, listener)
     except Refused as refusal:
-        if not announced.statements:
-            raise
         # What a study may do is told before the server is confirmed: that is what one confirms by.
-        return msgspec.structs.replace(_untried(study.name, kind, (), (refusal.message,)), **told)
+        if not _announced(prepared).statements:
+            raise
+        result = _untried(study.name, kind, (), (refusal.message,))
+    announced = _announced(prepared)
+    return msgspec.structs.replace(result, statements=announced.statements, rights=announced.rights)
+
+
+def _announced(prepared: PreparedStudy) -> Announced:
+    """The statements of a study; of a server that was asked, those of settings that it has."""
+    space = prepared.space
+    return prepared.target.announced([name for name in space.names if name not in space.pinned])
 
 
 def _check_window(prepared: PreparedStudy) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,13 +22,12 @@ from ascar.systems import open_target
 from ascar.systems.existing.address import PasswordAddress
 from ascar.systems.keeper import restore_all
 from live_mariadb import live_mariadb
-from live_postgresql import live_server
+from live_postgresql import AUTO, live_server
 from live_redis import live_redis, redis_installed
 from own_servers import mariadb_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
-    from pathlib import Path
 
 STUDY = """
 [study]
@@ -256,6 +256,53 @@ def test_it_stays_once_it_is_confirmed_and_drift_names_what_somebody_changed(
         assert server.kept is not None
         assert isinstance(before[-1], bytes)
         server.kept.write_bytes(before[-1])
+
+
+@pytest.mark.slow
+def test_over_a_reboot_postgresql_has_the_old_values_unless_they_are_confirmed(
+    ascar: Any, keep_run: Callable[..., int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lacking = _lacks("postgresql")
+    if lacking is not None:
+        pytest.skip(lacking)
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    study = Study.parse(STUDY.replace("KIND", "postgresql"))
+    space = study_space(study, open_target(study.target).space)
+    best = space.validate({**space.default(), "work_mem": 16384})
+    number = keep_run(study, space, best, {"target": "postgresql"})
+    with live_server(cluster="rebooted") as server:
+        table = LIVE.replace("KIND", "postgresql").replace("HOST", str(server.place))
+        (tmp_path / "live.toml").write_text(f'{table}user = "postgres"\ndatabase = "postgres"\n')
+        named = ("--server", tmp_path / "live.toml", "--allow-live", server.name)
+
+        def reboot() -> None:
+            """The power is cut; what runs at boot finds the journal of another one, and no server yet."""
+            server.kill()
+            for journal in state.rglob("*.jsonl"):
+                draft = journal.with_suffix(".draft")
+                draft.write_text(journal.read_text().replace(boot_id, "another"))
+                draft.replace(journal)
+            ascar("restore", "--keep-applied")
+
+        assert ascar("apply", number, *named, "--confirm", "10 min").status == 0
+        assert server.ask("SHOW work_mem") == "16MB"
+        reboot()
+        becomes(lambda: server.auto.read_text() == AUTO)
+        server.start_after_kill()
+        assert server.ask("SHOW work_mem") == "8MB"
+
+        assert ascar("apply", number, *named, "--confirm", "10 min").status == 0
+        assert ascar("confirm", number).status == 0
+        reboot()
+        server.start_after_kill()
+        assert server.ask("SHOW work_mem") == "16MB", "what was confirmed stays"
+        assert ascar("drift", number, *named[:2], "--json").document["in_force"] is True
+        assert ascar("restore").status == 0
+        assert server.auto.read_text() == AUTO
+        assert server.ask("SHOW work_mem") == "8MB"
 
 
 def test_a_run_of_the_server_itself_needs_no_file_and_its_confirmation_is_asked_again(

@@ -199,3 +199,20 @@ def test_the_daemons_take_the_files_that_are_made_of_it(ascar, tmp_path):
         command = [ascard, part, "--config", tmp_path / f"{part}.toml", "--check"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("target", "load"), [("postgresql", "pgbench"), ("redis", "redis-benchmark")])
+def test_a_server_s_study_shows_its_load_and_examples_of_its_own(ascar, tmp_path, text, target, load):
+    written = text(target)
+    assert Study.parse(written).workload == {"kind": load}
+    assert re.search(r"^#clients = \d+$", written, flags=re.MULTILINE)
+    assert not re.search(r"^#version = 1$", written, flags=re.MULTILINE)
+    # Examples of [space] are of parameters that the system has.
+    begin, _, rest = written.partition("\n[space]\n")
+    space, _, end = rest.partition("\n[workload]\n")
+    put_in = re.sub(r"^#(allow_cost|pinned|constraints|forbidden)( = )", r"\1\2", space, flags=re.MULTILINE)
+    study = tmp_path / "study.toml"
+    study.write_text(f"{begin}\n[space]\n{put_in}\n[workload]\n{end}")
+    told = ascar("space", study, "--json")
+    assert told.status == 0, told.err
+    assert told.document["parameters"]

@@ -27,9 +27,9 @@ from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.postgresql import PostgreSQL
-from ascar.systems.postgresql.reading import IN_FORCE, read_back
+from ascar.systems.postgresql.reading import IN_FORCE, as_taken, read_back
 from ascar.systems.postgresql.server import PostgresServer
-from ascar.systems.postgresql.space import postgresql_space, settings_here
+from ascar.systems.postgresql.space import live_space, postgresql_space, settings_here
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from live_postgresql import live_server
@@ -240,6 +240,29 @@ def test_the_spaces_of_an_expert_and_of_everything() -> None:
         expert.validate({**expert.default(), "work_mem": 524_288})
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"temp_buffers": 1_048_576},
+        {"work_mem": 16_384, "hash_mem_multiplier": 8.0},
+        {"autovacuum_max_workers": 16, "maintenance_work_mem": 262_144},
+        {"autovacuum_work_mem": 1_048_576},
+        {"shared_buffers": 4_194_304},
+    ],
+)
+def test_the_memory_that_all_connections_may_take_has_to_fit(changes: dict[str, Any]) -> None:
+    small, large = (postgresql_space("wide", postgresql_of(15).values(), 100, gib << 30) for gib in (2, 200))
+    wanted = {**small.default(), **changes}
+    with pytest.raises(SpaceError, match="temp_buffers"):
+        small.validate(wanted)
+    large.validate(wanted)
+    # A server that has such values is found as it is, and may not be given more.
+    found = live_space("wide", {**small.default(), **changes}, 100, 2 << 30, restarts=True)
+    found.validate(found.default())
+    with pytest.raises(SpaceError, match="temp_buffers"):
+        found.validate({**found.default(), "work_mem": wanted["work_mem"] * 8})
+
+
 def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
     space = PostgreSQL({"parameters": "wide"}).space
     for name, value, guarantee in (
@@ -249,11 +272,77 @@ def test_what_weakens_a_guarantee_is_named_and_left_out() -> None:
         ("autovacuum", False, Guarantee.AVAILABILITY),
         ("checkpoint_timeout", 3600, Guarantee.AVAILABILITY),
         ("max_wal_size", 65536, Guarantee.AVAILABILITY),
+        # Prolonging checkpoints affects recovery time (manual, 30.5).
+        ("checkpoint_completion_target", 1.0, Guarantee.AVAILABILITY),
+        # Three times that may be lost of transactions that commit asynchronously (manual, 30.4).
+        ("wal_writer_delay", 201, Guarantee.DURABILITY),
     ):
         assert guarantee in space[name].weakens(value), name
     searched = space_from_table({}, space)
     with pytest.raises(Exception, match="fsync"):
         searched.validate({**searched.default(), "fsync": False})
+
+
+WEAKER_THAN_FOUND = [
+    ("synchronous_commit", "remote_apply", "on", {Guarantee.CONSISTENCY}),
+    ("synchronous_commit", "remote_apply", "local", {Guarantee.CONSISTENCY, Guarantee.AVAILABILITY}),
+    ("synchronous_commit", "remote_apply", "off", {Guarantee.CONSISTENCY, Guarantee.DURABILITY}),
+    ("synchronous_commit", "on", "remote_apply", set()),
+    ("synchronous_commit", "on", "off", {Guarantee.DURABILITY}),
+    ("synchronous_commit", "on", "local", {Guarantee.AVAILABILITY}),
+    ("synchronous_commit", "local", "remote_write", set()),
+    ("synchronous_commit", "local", "off", {Guarantee.DURABILITY}),
+    ("synchronous_commit", "off", "local", set()),
+    ("max_wal_size", 256, 1024, {Guarantee.AVAILABILITY}),
+    ("max_wal_size", 4096, 1024, set()),
+    ("max_wal_size", 100_000, 65_536, set()),
+    ("checkpoint_timeout", 60, 300, {Guarantee.AVAILABILITY}),
+    ("checkpoint_timeout", 7200, 3600, set()),
+    ("fsync", True, False, {Guarantee.DURABILITY, Guarantee.CONSISTENCY, Guarantee.INTEGRITY}),
+    ("fsync", False, True, set()),
+]
+
+
+@pytest.mark.parametrize(("name", "present", "value", "lost"), WEAKER_THAN_FOUND)
+def test_what_promises_less_than_the_value_in_force_is_weaker(
+    name: str, present: Any, value: Any, lost: set[Guarantee]
+) -> None:
+    parameter = postgresql()[name].found(present)
+    assert parameter is not None
+    assert parameter.default == present
+    assert parameter.weakens(value) == lost
+    assert parameter.weakens(present) == frozenset()
+
+
+def test_a_bound_of_what_is_weaker_is_the_default() -> None:
+    for version in (15, 16, 17, 18):
+        for one in postgresql_of(version).values():
+            if one.weaker and one.kind in ("integer", "real"):
+                assert list(one.weaker) == [f">{one.default}"], one.name
+
+
+TAKEN_ROWS = """work_mem|integer|user|kB|64|8192|
+jit|bool|user||||
+wal_compression|enum|superuser||||pglz,lz4,on,off
+huge_pages|enum|postmaster||||off
+autovacuum_max_workers|integer|sighup||1|262143|
+bgwriter_delay|string|sighup|ms|10|10000|
+checkpoint_timeout|integer|internal|s|30|86400|
+shared_buffers|integer|postmaster|8kB|16|1073741823|
+someone.else|bool|user||||
+"""
+
+
+def test_settings_are_as_the_server_that_runs_has_them() -> None:
+    taken = as_taken(postgresql_of(15), TAKEN_ROWS)
+    assert list(taken) == ["shared_buffers", "work_mem", "wal_compression", "jit", "autovacuum_max_workers"]
+    assert taken["work_mem"].search == (256, 8192)
+    assert taken["wal_compression"].values == ("off", "pglz", "lz4")
+    assert taken["autovacuum_max_workers"].cost is ChangeCost.DYN_APP, "as it says, not as the version has it"
+    space = live_space(
+        "wide", {"work_mem": 4096, "jit": True, "shared_buffers": 8}, 1, 1 << 30, settings=taken
+    )
+    assert space.names == ("work_mem", "jit")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +365,10 @@ def test_a_wrong_key_is_one_line(options: dict[str, Any], words: str) -> None:
 
 
 def test_a_version_that_is_not_installed_is_one_line() -> None:
-    with pytest.raises(EnvironmentLacks, match=r"target\.version = 99: must be one of the versions"):
+    with pytest.raises(EnvironmentLacks, match=r"target\.version = 99: must be one of the versions") as told:
         PostgreSQL({"version": 99})
+    named = told.value.message.rpartition(": ")[2].split(", ")
+    assert len(set(named)) == len(named), "a version that is found in two ways is named once"
 
 
 def installed(folder: Path, version: str, settings: Iterable[str] = ()) -> None:
@@ -312,15 +403,19 @@ def test_a_server_of_a_wrong_version_is_one_line(
     assert "\n" not in told.value.message
 
 
+GONE = {"commit_delay", "min_wal_size", "maintenance_work_mem", "io_max_combine_limit"}
+"""Settings that a version to come may have no more; constraints name all but the first."""
+
+
 def test_what_a_newer_server_removed_is_left_out_and_a_study_that_names_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed(tmp_path, "postgres (PostgreSQL) 99.1", set(postgresql_of(99)) - {"commit_delay"})
+    installed(tmp_path, "postgres (PostgreSQL) 99.1", set(postgresql_of(99)) - GONE)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("ascar.program.postgresql.HOMES", (str(tmp_path), str(tmp_path)))
     space = PostgreSQL({"memory": "1 GiB"}).space
     assert {"work_mem", "shared_buffers", "max_wal_size"} <= set(space.names), "what both know is searched"
-    assert "commit_delay" not in space
+    assert not GONE & set(space.names)
     with pytest.raises(SpaceError, match=r"space\.tuned: unknown parameter 'commit_delay'") as told:
         space_from_table({"tuned": ["commit_delay", "work_mem"]}, space)
     assert "\n" not in told.value.message

@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
+from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
 from ascar.program.postgresql import Programs
+from ascar.space import Guarantee
+from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.keeper import restore_all
@@ -21,7 +24,7 @@ from ascar.systems.postgresql.auto_configuration import entries_of, putting_back
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from ascar.systems.postgresql.server_facts import ServerFacts
 from ascar.workspace import LoadTiming
-from live_postgresql import AUTO, HEADER, LiveServer, live_server
+from live_postgresql import AUTO, HEADER, PACED, LiveServer, live_server
 from own_servers import postgresql_installed
 
 if TYPE_CHECKING:
@@ -151,6 +154,34 @@ def test_wrong_credentials_are_one_line(
     assert is_as_before(server)
 
 
+def test_its_space_is_what_the_server_takes_and_promises_no_less_than_today(server: LiveServer) -> None:
+    with target_of(server, parameters="wide") as target:
+        known = {name: target.space[name] for name in target.space.names}
+    rows = server.ask("SELECT name, context, enumvals FROM pg_settings WHERE context <> 'postmaster'")
+    told = {name: (context, words) for name, context, words in (row.split("|") for row in rows.splitlines())}
+    assert set(known) <= set(told)
+    words = told["wal_compression"][1].strip("{}").split(",")
+    assert set(known["wal_compression"].domain.values) <= set(words)
+    server.ask("ALTER SYSTEM SET synchronous_commit = remote_apply")
+    server.ask("ALTER SYSTEM SET checkpoint_timeout = '60s'")
+    server.ask("SELECT pg_reload_conf()")
+    try:
+        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "1min", 30)
+        with target_of(server) as target:
+            assert target.space["synchronous_commit"].weakens("on") == {Guarantee.CONSISTENCY}
+            assert target.space["checkpoint_timeout"].weakens(300) == {Guarantee.AVAILABILITY}
+            searched = space_from_table({}, target.space)
+            for name, value in (("synchronous_commit", "on"), ("checkpoint_timeout", 300)):
+                with pytest.raises(SpaceError, match=name):
+                    searched.validate({**searched.default(), name: value})
+    finally:
+        server.ask("ALTER SYSTEM RESET synchronous_commit")
+        server.ask("ALTER SYSTEM RESET checkpoint_timeout")
+        server.ask("SELECT pg_reload_conf()")
+        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "5min", 30)
+    assert is_as_before(server)
+
+
 def with_rules(server: LiveServer, rules: str) -> None:
     """Have the server take other rules of who may connect, and how."""
     loaded = server.ask("SELECT pg_conf_load_time()")
@@ -210,6 +241,18 @@ def test_what_clients_get_is_the_load(server: LiveServer) -> None:
         assert found.metrics["throughput_ops_per_s"] > 20
         assert 0 < found.metrics["latency_ms_mean_select"] < 1000
         assert len(found.series["throughput_ops_per_s"]) >= 2
+
+
+def test_statistics_that_somebody_resets_meanwhile_do_not_fail_the_load(server: LiveServer) -> None:
+    with server.clients(2, *PACED), target_of(server) as target:
+        reset = threading.Timer(2.0, server.ask, ("SELECT pg_stat_reset(), pg_stat_statements_reset()",))
+        reset.start()
+        readings = target.run(target.workspace, LoadTiming(5.0, 5.0, 0.5, lambda series: False))
+        reset.join()
+        # 500 of the clients a second; before and after the reset, not across it.
+        assert readings.metrics["throughput_ops_per_s"] == pytest.approx(500, rel=0.4)
+        assert readings.metrics["latency_ms_mean_select"] > 0
+        assert readings.load_s >= 5.0
 
 
 def test_a_server_without_clients_is_no_load(server: LiveServer) -> None:
@@ -303,6 +346,33 @@ def test_a_setting_of_a_role_is_refused(server: LiveServer) -> None:
             target.adopt(target.space)
     finally:
         server.ask("ALTER ROLE postgres RESET work_mem")
+
+
+def test_options_of_our_own_session_that_hide_a_value_are_refused(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c random_page_cost=1.5")
+    with target_of(server) as target:
+        with pytest.raises(Refused, match="random_page_cost: our session has a value .*PGOPTIONS"):
+            target.adopt(target.space)
+        target.adopt(space_from_table({"pinned": {"random_page_cost": 1.5}}, target.space))
+
+
+@pytest.mark.slow
+def test_a_setting_on_the_server_s_command_line_is_refused() -> None:
+    with live_server(cluster="contained") as server:
+        server.stop()
+        server.options.append("random_page_cost=1.5")
+        server.start()
+        with target_of(server) as target:
+            assert target.space.default()["random_page_cost"] == 1.5
+            with pytest.raises(Refused, match="random_page_cost: the server was started with a value"):
+                target.adopt(target.space)
+            pinned = space_from_table({"pinned": {"random_page_cost": 1.5}}, target.space)
+            target.adopt(pinned)
+            apply_checked(target, pinned.validate({**pinned.default(), "work_mem": 65536}))
+            assert server.ask("SHOW work_mem") == "64MB"
+        assert is_as_before(server)
 
 
 def grant(server: LiveServer, refusal: Refused) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scripts.catalogue import differences, told_by_redis
 
 from ascar.capes.session.parameters import session_parameters
-from ascar.catalogues.redis import redis
+from ascar.catalogues.redis import redis, redis_of
 from ascar.charging import Charge
 from ascar.errors import EnvironmentLacks, InputError, SpaceError, StageFailed, StudyError
 from ascar.program.account import Account
@@ -106,6 +106,14 @@ def test_the_catalogue_is_what_the_server_says(server: RedisServer) -> None:
     assert differences("redis", server.programs.settings().values(), told) == []
     for name in set(redis()) - set(server.programs.settings()):
         assert name not in told
+
+
+def test_a_newer_server_has_what_came_since() -> None:
+    came = {"set-max-listpack-entries", "set-max-listpack-value"}
+    assert set(redis_of("redis", (7, 2))) - set(redis_of("redis", (7, 0))) == came
+    assert came <= set(redis_of("valkey", (8, 1)))
+    space = [one.parameter() for one in redis_of("redis", (7, 2)).values() if one.is_searched("expert")]
+    assert 18 <= len(space) <= 25
 
 
 def test_config_set_takes_both_ends_of_each_range_and_every_word(server: RedisServer) -> None:

@@ -14,9 +14,10 @@ from ascar.catalogues import listed
 from ascar.catalogues.server_setting import ServerSetting
 from ascar.errors import SpaceError
 from ascar.space import ChangeCost
+from ascar.space.parameter import value_text
 
 if TYPE_CHECKING:
-    from ascar.space import Parameter
+    from ascar.space import Parameter, Value
 
 BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "GB": 1 << 30, "TB": 1 << 40}
 """The server's units of memory (manual, section 20.1.1)."""
@@ -34,7 +35,9 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
 
     Attributes:
         context: when a change takes effect, as pg_settings says.
-        weaker: values that promise less than the default, and the guarantees that they weaken.
+        weaker: values that promise less than the default, and the guarantees that they weaken. Of a choice,
+            whose values are then listed by how much they promise, the strongest first, only those count that
+            come after the value in force, for what that still promises; of numbers, those on that side of it.
         since: the first major version that has the setting.
         newer: the attributes that are others from a major version on.
     """
@@ -64,12 +67,40 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
             {
                 "default": self.default,
                 "cost": self.cost,
-                "weaker": self.weaker,
+                "weaker": self._weaker(),
                 "unit": self.unit,
                 "description": self.what,
                 "native": self.name,
             },
         )
+
+    def found(self, present: Value) -> Parameter | None:
+        """The setting as a parameter whose default is the value in force, also one that no search would try.
+
+        Args:
+            present: the value in force; a word that nobody knows makes None.
+        """
+        known = msgspec.structs.replace(self, default=present)
+        with suppress(SpaceError):
+            return known.parameter()
+        if isinstance(present, (bool, str)):
+            return None
+        special = {**self.special, str(present): "the value that the study found"}
+        return msgspec.structs.replace(known, special=special).parameter()
+
+    def _weaker(self) -> dict[str, list[str]]:
+        """The values that promise less than the default, and what they promise less of."""
+        if self.kind not in ("boolean", "choice"):
+            return {f"{relation[0]}{self.default}": named for relation, named in self.weaker.items()}
+        present = value_text(self.default)
+        known = self.values if self.kind == "choice" else ("true", "false")
+        weaker = known[known.index(present) + 1 :] if present in known else known
+        lost = self.weaker.get(present, [])
+        return {
+            one: [each for each in self.weaker[one] if each not in lost] or self.weaker[one]
+            for one in weaker
+            if one in self.weaker
+        }
 
     def text(self, value: object) -> str:
         """A value as the server's configuration file writes it, without quotes: on, 4096kB, 0.9."""

@@ -52,7 +52,7 @@ class Programs:
                 "PostgreSQL is not installed; install the package postgresql (Fedora: postgresql-server)"
             )
         if not fitting:
-            have = ", ".join(str(one.major) for one in found)
+            have = ", ".join(str(one) for one in sorted({one.major for one in found}))
             raise EnvironmentLacks(
                 f"target.version = {version}: must be one of the versions that are installed: {have}"
             )

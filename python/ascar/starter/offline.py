@@ -113,7 +113,7 @@ def study_text(kind: str, *, online: bool = False) -> str:
     parts = [
         _HEAD,
         section("study", StudySection, study),
-        section("target", options_of(target), {"kind": toml(kind), **starter.target}),
+        section("target", options_of(target), {"kind": toml(kind), **starter.target}, shown=starter.shown),
         f"[space]\n{_SPACE.format(**starter.space)}{starter.parameters}",
     ]
     if starter.workload is not None:
@@ -136,7 +136,12 @@ def study_text(kind: str, *, online: bool = False) -> str:
 
 
 def section(
-    name: str, struct: type[msgspec.Struct] | None, given: Mapping[str, str], left_out: Sequence[str] = ()
+    name: str,
+    struct: type[msgspec.Struct] | None,
+    given: Mapping[str, str],
+    left_out: Sequence[str] = (),
+    *,
+    shown: Mapping[str, str] | None = None,
 ) -> str:
     """A table: the given keys set, the others shown with their defaults, each explained.
 
@@ -145,7 +150,9 @@ def section(
         struct: the struct that reads the table; None if its keys are not known.
         given: keys to set, as TOML.
         left_out: keys that are not shown.
+        shown: values of keys that are not set, where they are to be others than the defaults.
     """
+    examples = {f"{name.strip('[]')}.{key}": value for key, value in (shown or {}).items()}
     lines = [f"[{name}]"]
     keys = [] if struct is None else keys_of(struct)
     lines += [f"{key} = {value}" for key, value in given.items() if key not in {known.name for known in keys}]
@@ -156,8 +163,8 @@ def section(
         if key.name in given:
             lines.append(f"{key.name} = {given[key.name]}")
         else:
-            shown = _EXAMPLES.get(f"{name.strip('[]')}.{key.name}", key.default)
-            lines.append(f"#{key.name} = {shown or _stand_in(key.kind)}")
+            example = {**_EXAMPLES, **examples}.get(f"{name.strip('[]')}.{key.name}", key.default)
+            lines.append(f"#{key.name} = {example or _stand_in(key.kind)}")
     return "\n".join(lines) + "\n"
 
 

@@ -25,6 +25,7 @@ class Starter:
 
     Attributes:
         target: keys of `[target]`, as TOML.
+        shown: values of keys of `[target]` that are left out, as TOML, where no default tells one.
         space: examples of the keys of `[space]`: preset, allow_cost, weaker, pinned, constraint, forbidden.
         parameters: tables of parameters, as TOML.
         workload: returns the kind and further keys of `[workload]`, as TOML; None: the system has a load of
@@ -33,6 +34,7 @@ class Starter:
     """
 
     target: Mapping[str, str] = field(default_factory=dict[str, str])
+    shown: Mapping[str, str] = field(default_factory=dict[str, str])
     space: Mapping[str, str] = field(default_factory=lambda: PLAIN)
     parameters: str = ""
     workload: Callable[[], Mapping[str, str]] | None = None

@@ -47,6 +47,9 @@ class CephActivity:
         session: asks the cluster.
     """
 
+    tells_s = 0.0
+    """A cluster has its own `mgr_stats_period`: a study says by `[measurement] reading` how long readings are."""
+
     def __init__(self, session: CephSession) -> None:
         self.session = session
         self._operations, self._counted_s, self._asked_s = -1.0, 0.0, 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -68,6 +68,24 @@ class ActivityTotals:
                 found[metric] = spent_ms / count
         return found
 
+    def began(self, before: ActivityTotals, begun: ActivityTotals) -> ActivityTotals:
+        """A beginning to which these totals compare, although somebody reset the statistics meanwhile.
+
+        What was between `begun` and `before` is between it and these; what happened between `before` and
+        these, in which the reset was, is left out.
+
+        Args:
+            before: the last totals before the reset.
+            begun: the beginning up to then.
+        """
+        return replace(
+            self,
+            counted_s=self.counted_s - (before.counted_s - begun.counted_s),
+            operations=self.operations - (before.operations - begun.operations),
+            statements=_moved(self.statements, before.statements, begun.statements),
+            probes=_moved(self.probes, before.probes, begun.probes),
+        )
+
 
 class LiveActivity(Protocol[S_co]):
     """Reads the statistics."""
@@ -75,6 +93,11 @@ class LiveActivity(Protocol[S_co]):
     @property
     def session(self) -> S_co:
         """The session that it reads by."""
+        ...
+
+    @property
+    def tells_s(self) -> float:
+        """Seconds after which a client that works is in the statistics: readings are no shorter."""
         ...
 
     def totals(self, limit_s: float = 10.0) -> ActivityTotals:
@@ -89,6 +112,18 @@ class LiveActivity(Protocol[S_co]):
 def class_metric(kind: str) -> str:
     """The metric of a class's mean latency."""
     return f"{LATENCY}_{kind}"
+
+
+def _moved(
+    now: Mapping[str, tuple[float, float]],
+    before: Mapping[str, tuple[float, float]],
+    begun: Mapping[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    found = dict[str, tuple[float, float]]()
+    for name in {*now, *before}:
+        count, spent = _grown(before.get(name, (0.0, 0.0)), begun.get(name))
+        found[name] = _grown(now.get(name, (0.0, 0.0)), (count, spent))
+    return found
 
 
 def _grown(now: tuple[float, float], before: tuple[float, float] | None) -> tuple[float, float]:

@@ -19,6 +19,10 @@ _LOOK_S = 0.1
 def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing: str) -> Readings:
     """What the clients get, reading by reading.
 
+    Where clients are in the statistics from time to time only, readings are no shorter than that: each would
+    have the work of some clients for longer than it lasts, and of others none, so that their mean is no mean
+    of what clients get.
+
     Args:
         activity: tells it.
         pace: how long, and how often.
@@ -27,8 +31,9 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
     Raises:
         StageFailed: the server does not answer, or clients have nothing done.
     """
-    begun = before = _counted(activity)
-    next_s = begun.read_s + pace.reading_s
+    first = begun = before = _counted(activity)
+    reading_s = max(pace.reading_s, activity.tells_s)
+    next_s = begun.read_s + reading_s
     seconds: dict[str, list[float]] = {}
     values: dict[str, list[float]] = {}
     ended = "time"
@@ -36,11 +41,13 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
     def series() -> dict[str, Series]:
         return {name: Series.of(seconds[name], values[name]) for name in values}
 
-    while before.read_s - begun.read_s < pace.load_max_s:
+    while before.read_s - first.read_s < pace.load_max_s:
         now = _next(activity)
         if now.read_s < next_s or now.counted_s <= before.counted_s:
             continue
-        age_s, next_s = now.read_s - begun.read_s, now.read_s + pace.reading_s
+        if now.operations < before.operations:
+            begun = now.began(before, begun)
+        age_s, next_s = now.read_s - first.read_s, now.read_s + reading_s
         for name, value in now.since(before).items():
             seconds.setdefault(name, []).append(age_s)
             values.setdefault(name, []).append(value)
@@ -51,7 +58,7 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
     metrics = before.since(begun)
     if not metrics.get(THROUGHPUT):
         raise StageFailed("load", f"{nothing} on the server; let its clients work, or name a load")
-    return Readings(series(), metrics, before.read_s - begun.read_s, ended)
+    return Readings(series(), metrics, before.read_s - first.read_s, ended)
 
 
 def _counted(activity: LiveActivity[LiveSession]) -> ActivityTotals:

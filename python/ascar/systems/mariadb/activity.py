@@ -30,6 +30,9 @@ class MariaActivity:
         session: the session.
     """
 
+    tells_s = 0.0
+    """Each statement is counted at once."""
+
     def __init__(self, session: MariaSession) -> None:
         self.session = session
         self._pings, self._pinged_ms = 0.0, 0.0

@@ -210,6 +210,7 @@ class OwnServer(Generic[P]):
             problem = f"the {self.name} server does not answer within {limit_s:g} s: {statement[:80]}"
             raise StageFailed("program", problem) from None
         if done.returncode != 0:
+            self.check_alive()  # a server that died says why, and its client only that it is gone
             raise StageFailed("program", f"{self.name}: {last_line(done.stderr)}", done.stderr)
         return done.stdout
 

@@ -45,6 +45,9 @@ class PostgresActivity:
         with_statements: whether to read pg_stat_statements too, where it is there.
     """
 
+    tells_s = 1.0
+    """Sessions tell of their transactions once a second at most (PGSTAT_MIN_INTERVAL in pgstat.c)."""
+
     def __init__(self, session: PsqlSession, *, with_statements: bool) -> None:
         self.session = session
         self._transactions, self._counted_s = -1.0, 0.0

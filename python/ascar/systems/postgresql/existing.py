@@ -18,13 +18,13 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.advice import advised_values
-from ascar.catalogues.postgresql import postgresql
+from ascar.catalogues.postgresql import postgresql, postgresql_of
 from ascar.errors import Refused, StudyError
 from ascar.program.postgresql import Programs
 from ascar.quoting import shell_line
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Announced, Sample
+from ascar.systems import Announced, Sample, Starter
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.existing.activity import LATENCY, THROUGHPUT
 from ascar.systems.existing.restart import ServerRestart
@@ -33,7 +33,7 @@ from ascar.systems.postgresql.activity import LOOKS, METRICS, PostgresActivity
 from ascar.systems.postgresql.connection import PsqlSession
 from ascar.systems.postgresql.existing_options import ExistingServerOptions, address_of, check_options
 from ascar.systems.postgresql.live_settings import PostgresLiveSettings
-from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, as_chosen, in_force
+from ascar.systems.postgresql.reading import CHOSEN, IN_FORCE, TAKEN, as_chosen, as_taken, in_force
 from ascar.systems.postgresql.restoration import READ, RELOAD, REPLAN
 from ascar.systems.postgresql.server_facts import (
     ServerFacts,
@@ -44,8 +44,9 @@ from ascar.systems.postgresql.server_facts import (
     has_standbys,
     overridden,
 )
-from ascar.systems.postgresql.space import live_space
+from ascar.systems.postgresql.space import EXAMPLES, live_space
 from ascar.systems.postgresql.statements import forms_of
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -68,6 +69,19 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
     kind = "postgresql"
     listed = staticmethod(postgresql)
+    starter = Starter(
+        target={"server": '"existing"', "parameters": '"expert"'},
+        shown={
+            "memory": '"8 GiB"',
+            "host": '"/var/run/postgresql"',
+            "port": "5432",
+            "user": '"postgres"',
+            "database": '"shop"',
+            "service": '"shop"',
+            "restart_command": '["sudo", "-n", "systemctl", "restart", "postgresql@15-main"]',
+        },
+        space={**PLAIN, **EXAMPLES},
+    )
     watched = METRICS
     nothing = "no transaction was committed"
 
@@ -79,13 +93,17 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
         space = live_space(given.parameters, None, restarts=self._restart is not None)
         super().__init__(given, space)
         self._address = address_of(given)
+        self._has = frozenset(postgresql())
+        """The settings of the version that answers; of all versions before one does."""
         self.advice = advised_values(postgresql().values(), self._memory_bytes)
 
     def _connect(self) -> PsqlSession:
         return PsqlSession(self._address)
 
     def _facts_of(self, session: PsqlSession) -> ServerFacts:
-        return ServerFacts.of(session)
+        facts = ServerFacts.of(session)
+        self._has = frozenset(postgresql_of(facts.major))
+        return facts
 
     def _check_tunable(self, session: PsqlSession, facts: ServerFacts) -> None:
         check_tunable(session, facts)
@@ -102,6 +120,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
             present,
             facts.max_connections,
             self._memory_bytes,
+            settings=as_taken(postgresql_of(facts.major), session.ask(TAKEN)),
             restarts=self._restart is not None,
             standbys=self._restart is not None and has_standbys(session),
         )
@@ -124,11 +143,11 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
     def _check_settings(self, session: PsqlSession, names: Collection[str]) -> None:
         assert self._facts is not None, "facts are known once the target is entered"
         check_rights(session, self._facts, names)
-        for name, whose in overridden(session).items():
+        for name, why in overridden(session).items():
             if name in names:
                 raise Refused(
-                    f"{name}: {whose} has a value of its own for it (ALTER ROLE or DATABASE ... SET), which "
-                    "a trial would not change; take that back, or leave the setting out with space.pinned"
+                    f"{name}: {why}, which a trial would not change; take that back, or leave the setting "
+                    "out with space.pinned"
                 )
 
     def sample(self) -> Sample:
@@ -171,6 +190,7 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
     def announced(self, names: Collection[str]) -> Announced:
         """ALTER SYSTEM for each setting, the reload, and what is read; the rights of a role without all."""
+        names = [name for name in names if name in self._has]
         changes = [f"ALTER SYSTEM SET {name} = ...; ALTER SYSTEM RESET {name};" for name in names]
         restarts = () if self._restart is None else (shell_line(self._restart.argv),)
         role = "ROLE" if self.options.user is None else self.options.user

@@ -6,7 +6,7 @@ import dataclasses
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.postgresql import PostgresSetting, postgresql
+from ascar.catalogues.postgresql import PostgresSetting, postgresql_of
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.space import ChangeCost
 from ascar.systems.existing.settings import LiveSettings
@@ -57,7 +57,7 @@ class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
         *,
         restart: ServerRestart | None = None,
     ) -> None:
-        super().__init__(session, keeper, default, postgresql())
+        super().__init__(session, keeper, default, postgresql_of(facts.major))
         self._address, self._facts, self._restart = address, facts, restart
         self._identity = facts.identity
         self._started_with: Mapping[str, str | None] = {}
@@ -113,7 +113,7 @@ class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
             before=tuple(self._before.items()),
             set=left,
             data_directory=self._facts.data_directory if self._facts.is_local else None,
-            restart=self._restart if any(map(_takes_restart, left)) else None,
+            restart=self._restart if any(map(self._takes_restart, left)) else None,
             boot=boot_now(),
         )
 
@@ -124,7 +124,7 @@ class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
             if text != present.get(name):
                 session.ask(setting(name, text))
         reload_settings(session)
-        wanted = {name: text for name, text in texts.items() if _takes_restart(name)}
+        wanted = {name: text for name, text in texts.items() if self._takes_restart(name)}
         changed = [
             name
             for name, text in wanted.items()
@@ -191,6 +191,5 @@ class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
         dataclasses.replace(self._identity, started_s=now.started_s).check_same(now)
         self._identity = now
 
-
-def _takes_restart(name: str) -> bool:
-    return postgresql()[name].cost is ChangeCost.APP_RESTART
+    def _takes_restart(self, name: str) -> bool:
+        return self._known[name].cost is ChangeCost.APP_RESTART

@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ascar.catalogues.postgresql import postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from ascar.catalogues.postgresql import PostgresSetting
     from ascar.space import Value
 
 IN_FORCE = "SELECT name, setting, coalesce(unit, '') FROM pg_settings"
 """The statement whose rows these are."""
+
+TAKEN = """SELECT name, vartype, context, coalesce(unit, ''), coalesce(min_val, ''), coalesce(max_val, ''),
+ coalesce(array_to_string(enumvals, ','), '')
+ FROM pg_settings WHERE context <> 'internal' AND name !~ '[.]'"""
+"""The statement whose rows say what the server takes."""
 
 CHOSEN = "SELECT name FROM pg_settings WHERE source IN ('default', 'override')"
 """The statement whose rows are the settings that nobody has set: the server may have chosen their values."""
@@ -26,7 +34,38 @@ _CHOSEN_BY_SERVER = {
 }
 """Settings with a special value in whose place pg_settings shows what the server made of it."""
 
+_KINDS = {"bool": "boolean", "integer": "integer", "real": "real", "enum": "choice"}
+"""The kinds of the catalogue, by `vartype`."""
+
+_CONTEXTS = ("postmaster", "sighup", "superuser", "user")
+
 _SIX_DIGITS, _THOUSANDTH = 1e-5, 1e-3
+
+
+def as_taken(settings: Mapping[str, PostgresSetting], rows: str) -> dict[str, PostgresSetting]:
+    """Settings of the catalogue as a server has them: in its contexts, and with the values that it takes.
+
+    What it has not, has in another kind, or takes no two values of is left out.
+
+    Args:
+        settings: the settings, as its version has them.
+        rows: the answer to `TAKEN`.
+    """
+    told = {row.split("|")[0]: row.split("|") for row in rows.splitlines() if row.count("|") == 6}
+    found: dict[str, PostgresSetting] = {}
+    for name, one in settings.items():
+        _, kind, context, unit, least, most, words = told.get(name, ("",) * 7)
+        if _KINDS.get(kind) != one.kind or context not in _CONTEXTS:
+            continue
+        known: PostgresSetting | None = replace(one, context=context)
+        if one.kind == "choice":
+            values = tuple(value for value in one.values if value in words.split(","))
+            known = replace(one, context=context, values=values) if len(values) > 1 else None
+        elif least and most:
+            known = replace(one, context=context).within(least, most, unit)
+        if known is not None:
+            found[name] = known
+    return found
 
 
 def in_force(rows: str) -> dict[str, Value]:

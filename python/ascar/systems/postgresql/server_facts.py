@@ -44,6 +44,12 @@ _OVERRIDDEN = """SELECT split_part(c, '=', 1), coalesce('role ' || r.rolname, ''
  FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) c
  LEFT JOIN pg_roles r ON r.oid = s.setrole LEFT JOIN pg_database d ON d.oid = s.setdatabase"""
 
+_SOURCES = "SELECT name, source FROM pg_settings WHERE source IN ('command line', 'client')"
+_SOURCE = {
+    "command line": "the server was started with a value for it on its command line (-c)",
+    "client": "our session has a value of its own for it (PGOPTIONS, or options of the service)",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
@@ -241,9 +247,18 @@ def grants(role: str, names: Collection[str]) -> list[str]:
 
 
 def overridden(session: PsqlSession) -> Mapping[str, str]:
-    """The settings that a role or a database has a value of its own for, with whose it is."""
+    """The settings whose value is taken from what goes before ALTER SYSTEM, and from what.
+
+    That is a value of a role or a database, the server's command line (as containers have it), or options of
+    our own session, which hide the server's value from us.
+    """
     rows = (row.split("|", 1) for row in session.ask(_OVERRIDDEN).splitlines() if "|" in row)
-    return {name.lower(): whose or "all roles" for name, whose in rows}
+    of_whom = {
+        name.lower(): f"{whose or 'all roles'} has a value of its own for it (ALTER ROLE or DATABASE ... SET)"
+        for name, whose in rows
+    }
+    sources = (row.split("|") for row in session.ask(_SOURCES).splitlines() if "|" in row)
+    return {**{name.lower(): _SOURCE[source] for name, source in sources}, **of_whom}
 
 
 def has_standbys(session: PsqlSession) -> bool:

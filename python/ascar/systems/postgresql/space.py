@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ascar.catalogues.postgresql import postgresql, postgresql_of
-from ascar.errors import SpaceError
-from ascar.space import Guarantee, Parameter, Space
+from ascar.expression import parse
+from ascar.space import Guarantee, Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ascar.catalogues.postgresql import PostgresSetting
     from ascar.program.postgresql import Programs
-    from ascar.space import Value
+    from ascar.space import Parameter, Value
 
 _AUTOVACUUM_WORKERS = 3
+EXAMPLES = {
+    "allow_cost": '#allow_cost = ["dyn-app"]',
+    "weaker": "availability",
+    "pinned": "jit = false",
+    "constraint": "work_mem <= 65536",
+    "forbidden": "jit = true, random_page_cost = 1.0",
+}
+"""What a study file to start from shows of `[space]`."""
 RAISED_ON_STANDBYS_FIRST = "max_worker_processes"
 """The one setting of the list of which a standby must not have less than its primary."""
 
@@ -54,9 +62,8 @@ def postgresql_space(
 ) -> Space:
     """The settings that a study searches.
 
-    The memory that the server may come to use at `max_connections` has to fit: shared buffers, a sort of
-    `work_mem` in each connection, and maintenance in each autovacuum worker (manual, section 20.4.1). A
-    smaller memory than the defaults may use allows what the defaults may use.
+    The memory that the server may come to use at `max_connections` has to fit; see `_with_memory`. A smaller
+    memory than the defaults may use allows what the defaults may use.
 
     Args:
         parameters: "expert" or "wide".
@@ -65,14 +72,7 @@ def postgresql_space(
         memory_bytes: the memory that the server may use.
     """
     space = _space_of([one.parameter() for one in settings if one.is_searched(parameters)])
-    parts = {"shared_buffers": 1, "work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
-    default = space.default()
-    used_kib = sum(count * int(default[name]) for name, count in parts.items())
-    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
-    bounds = [f"{total} <= {max(used_kib, memory_bytes // 1024)}", "min_wal_size <= max_wal_size"]
-    if "io_max_combine_limit" in space.names:
-        bounds.append("io_combine_limit <= io_max_combine_limit")
-    return space.constrain(*bounds)
+    return _with_memory(_with_orders(space), space.default(), max_connections, memory_bytes)
 
 
 def live_space(
@@ -81,6 +81,7 @@ def live_space(
     max_connections: int = 0,
     memory_bytes: int = 0,
     *,
+    settings: Mapping[str, PostgresSetting] | None = None,
     restarts: bool = False,
     standbys: bool = False,
 ) -> Space:
@@ -91,11 +92,12 @@ def live_space(
         in_force: the values of the settings that the server has; None: nobody has asked it yet.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
+        settings: those that the server has, with the values that it takes; None: all of the catalogue.
         restarts: whether those are among them for which the server has to be started anew.
         standbys: whether standbys follow the server: one that has less of `RAISED_ON_STANDBYS_FIRST` than its
             primary stops replaying (manual, "Hot Standby", Administrator's Overview), so it is not raised.
     """
-    known = postgresql()
+    known = postgresql() if settings is None else settings
     wanted = [
         one
         for one in known.values()
@@ -106,37 +108,65 @@ def live_space(
     found = [
         parameter
         for one in wanted
-        if one.name in in_force and (parameter := _as_found(one.parameter(), in_force[one.name])) is not None
+        if one.name in in_force and (parameter := one.found(in_force[one.name])) is not None
     ]
-    space = _space_of(found).constrain("min_wal_size <= max_wal_size")
+    space = _with_orders(_space_of(found))
     if standbys and RAISED_ON_STANDBYS_FIRST in space.names:
         space = space.constrain(f"{RAISED_ON_STANDBYS_FIRST} <= {in_force[RAISED_ON_STANDBYS_FIRST]}")
-    if {"io_combine_limit", "io_max_combine_limit"} <= set(space.names):
-        space = space.constrain("io_combine_limit <= io_max_combine_limit")
-    elif "io_combine_limit" in space.names and "io_max_combine_limit" in in_force:
+    if (
+        "io_combine_limit" in space.names
+        and "io_max_combine_limit" not in space.names
+        and "io_max_combine_limit" in in_force
+    ):
         # What is above it the server cuts without a word.
         space = space.constrain(f"io_combine_limit <= {in_force['io_max_combine_limit']}")
-    parts = {"work_mem": max_connections, "maintenance_work_mem": _AUTOVACUUM_WORKERS}
-    left_kib = memory_bytes // 1024
-    if "shared_buffers" in space.names:
-        parts["shared_buffers"] = 1
-    else:
-        left_kib -= int(in_force["shared_buffers"])
-    used_kib = sum(count * int(in_force[name]) for name, count in parts.items())
-    total = " + ".join(f"{count} * {name}" for name, count in parts.items())
-    return space.constrain(f"{total} <= {max(used_kib, left_kib)}")
+    return _with_memory(space, in_force, max_connections, memory_bytes)
+
+
+_ORDERS = (("min_wal_size", "max_wal_size"), ("io_combine_limit", "io_max_combine_limit"))
+"""Pairs of settings of which the first must not be above the second."""
+
+
+def _with_orders(space: Space) -> Space:
+    """With the orders of those pairs of which the server has both."""
+    both = [(low, high) for low, high in _ORDERS if {low, high} <= set(space.names)]
+    return space.constrain(*(f"{low} <= {high}" for low, high in both))
+
+
+def _with_memory(space: Space, present: Mapping[str, Value], connections: int, memory_bytes: int) -> Space:
+    """With a bound of the memory that the server may come to use (manual, section 20.4.1).
+
+    That is shared buffers, what each connection takes for sorts, hashes and temporary tables, and maintenance
+    in each autovacuum worker. What the values in force may use is allowed in any case.
+
+    Args:
+        space: the space.
+        present: the values in force.
+        connections: the connections that the server takes.
+        memory_bytes: the memory that there is.
+    """
+    workers = "autovacuum_max_workers" if "autovacuum_max_workers" in space else f"{_AUTOVACUUM_WORKERS}"
+    # A hash table may take a multiple of work_mem; what is in force is taken to fit.
+    hashes = f" * hash_mem_multiplier / {present.get('hash_mem_multiplier', 1)}"
+    maintenance = "max(maintenance_work_mem, autovacuum_work_mem)"
+    parts = {
+        "shared_buffers": "shared_buffers",
+        "work_mem": f"{connections} * work_mem{hashes if 'hash_mem_multiplier' in space else ''}",
+        "maintenance_work_mem": f"{workers} * "
+        + (maintenance if "autovacuum_work_mem" in space else "maintenance_work_mem"),
+    }
+    total = " + ".join(part for name, part in parts.items() if name in space)
+    if not total:
+        return space
+    most_kib = memory_bytes // 1024
+    if "shared_buffers" not in space:
+        most_kib -= int(present.get("shared_buffers", 0))
+    if "temp_buffers" in space:
+        # Few sessions use temporary tables: what they may take today is not counted.
+        total += f" + {connections} * (temp_buffers - {present['temp_buffers']})"
+    used_kib = parse(total).number(dict(present))
+    return space.constrain(f"{total} <= {math.ceil(max(used_kib, most_kib))}")
 
 
 def _space_of(parameters: list[Parameter]) -> Space:
     return Space(tuple(parameters), name="postgresql", allow_weaker=tuple(Guarantee))
-
-
-def _as_found(parameter: Parameter, present: Value) -> Parameter | None:
-    """A parameter with the value in force as its default; None: that is a word nobody knows."""
-    try:
-        return parameter.with_default(present)
-    except SpaceError:
-        if isinstance(present, (bool, str)):
-            return None
-        outside = (present, "the value that the study found")
-        return dataclasses.replace(parameter, special=(*parameter.special, outside)).with_default(present)

@@ -26,8 +26,9 @@ from ascar.systems.own_server import OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import SOCKET, PostgresServer
-from ascar.systems.postgresql.space import postgresql_space, settings_here
+from ascar.systems.postgresql.space import EXAMPLES, postgresql_space, settings_here
 from ascar.systems.postgresql.statements import forms_of, settings_of
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -74,7 +75,13 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     listed = staticmethod(postgresql)
     told = frozenset(statistics.COUNTERS)
     default_workload: str | None = "pgbench"
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
+    starter = Starter(
+        target={"parameters": '"expert"', "memory": '"1 GiB"'},
+        shown={"memory_limit": '"2 GiB"', "user": '"postgres"', "version": "15"},
+        space={**PLAIN, **EXAMPLES},
+        workload=lambda: {"kind": '"pgbench"'},
+        online={"server": "existing"},
+    )
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, PostgreSQLOptions, "target")

@@ -28,6 +28,9 @@ class RedisActivity:
         session: the session.
     """
 
+    tells_s = 0.0
+    """Each command is counted at once."""
+
     def __init__(self, session: RedisSession) -> None:
         self.session = session
         self._pings, self._pinged_ms = 0.0, 0.0

@@ -27,6 +27,7 @@ from ascar.systems.redis.persistence import CHANGES, LOG_BYTES, LogRule, cycle_s
 from ascar.systems.redis.server import SOCKET, RedisServer
 from ascar.systems.redis.space import redis_space
 from ascar.systems.redis.statements import forms_of, named, settings_of
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -77,7 +78,24 @@ class Redis(ConfiguredTarget[RedisServer]):
     listed = staticmethod(redis)
     told = COUNTERS | GAUGES
     default_workload: str | None = "redis-benchmark"
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
+    starter = Starter(
+        target={"parameters": '"expert"', "memory": '"1 GiB"'},
+        shown={
+            "memory_limit": '"2 GiB"',
+            "user": '"redis"',
+            "version": "7",
+            "flavour": '"valkey"',
+        },
+        space={
+            **PLAIN,
+            "allow_cost": '#allow_cost = ["dyn-app"]',
+            "pinned": "activerehashing = true",
+            "constraint": "hz <= 100",
+            "forbidden": "hz = 500, dynamic_hz = false",
+        },
+        workload=lambda: {"kind": '"redis-benchmark"'},
+        online={"server": "existing"},
+    )
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, RedisOptions, "target")

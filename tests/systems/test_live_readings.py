@@ -1,0 +1,89 @@
+"""What clients of a server in use get, read from statistics that tell of them from time to time."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from ascar.systems.ceph.activity import CephActivity
+from ascar.systems.existing import load
+from ascar.systems.existing.activity import ActivityTotals
+from ascar.systems.existing.load import live_readings
+from ascar.systems.mariadb.activity import MariaActivity
+from ascar.systems.postgresql.activity import PostgresActivity
+from ascar.systems.redis.activity import RedisActivity
+from ascar.workspace import LoadTiming
+
+RATE, SESSIONS = 400.0, 3
+
+
+class Told:
+    """Statistics of sessions each of which tells of its work once a second, in virtual time.
+
+    Args:
+        tells_s: what the reader is told of that.
+    """
+
+    session = None
+
+    def __init__(self, tells_s: float) -> None:
+        self.tells_s = tells_s
+        self.now_s = 100.0
+        self.reset_s = 0.0
+        self._known, self._counted_s = -1.0, 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now_s += seconds
+
+    def _of(self, index: int, now_s: float) -> float:
+        period_s, phase_s = 1.0 + 0.013 * index, (0.0, 0.13, 0.31)[index]
+        told_s = math.floor((now_s - phase_s) / period_s) * period_s
+        return told_s * RATE / SESSIONS
+
+    def totals(self, limit_s: float = 10.0) -> ActivityTotals:
+        """The statistics now."""
+        all_of = sum(self._of(index, self.now_s) for index in range(SESSIONS))
+        if self.now_s > self.reset_s > 0:
+            all_of -= sum(self._of(index, self.reset_s) for index in range(SESSIONS))
+        if all_of != self._known:
+            self._known, self._counted_s = all_of, self.now_s
+        return ActivityTotals(self.now_s, self._counted_s, all_of, {"select": (all_of, all_of * 0.5)})
+
+
+def read(told: Told, monkeypatch: pytest.MonkeyPatch) -> tuple[float, list[float], dict[str, float]]:
+    """The mean over the load, the readings, and all metrics."""
+    monkeypatch.setattr(load.time, "sleep", told.sleep)
+    readings = live_readings(told, LoadTiming(10.0, 10.0, 0.25, lambda _: False), "nothing")
+    metrics = dict(readings.metrics)
+    values = [float(value) for value in readings.series["throughput_ops_per_s"].values]
+    return metrics["throughput_ops_per_s"], values, metrics
+
+
+def test_readings_are_no_shorter_than_clients_take_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    mean, values, metrics = read(Told(1.0), monkeypatch)
+    assert mean == pytest.approx(RATE, rel=0.1)
+    assert statistics.mean(values) == pytest.approx(RATE, rel=0.1)
+    assert statistics.stdev(values) < 0.3 * RATE
+    assert 8 <= len(values) <= 10
+    assert metrics["latency_ms_mean_select"] == pytest.approx(0.5)
+    # Readings of a quarter of a second would have been of one session each, and their mean no mean.
+    _, short, _ = read(Told(0.0), monkeypatch)
+    assert statistics.mean(short) > 1.2 * RATE
+    assert statistics.stdev(short) > 0.5 * RATE
+
+
+def test_statistics_that_are_reset_meanwhile_count_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(1.0)
+    told.reset_s = told.now_s + 5.03
+    mean, values, metrics = read(told, monkeypatch)
+    assert mean == pytest.approx(RATE, rel=0.2)
+    assert statistics.mean(values) == pytest.approx(RATE, rel=0.2)
+    assert metrics["latency_ms_mean_select"] == pytest.approx(0.5)
+
+
+def test_every_server_says_how_often_its_clients_are_counted() -> None:
+    told = {one: one.tells_s for one in (PostgresActivity, RedisActivity, MariaActivity, CephActivity)}
+    assert list(told.values()) == [1.0, 0.0, 0.0, 0.0]
