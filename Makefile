@@ -81,8 +81,8 @@ packages: setup ## Build the packages of Debian and RPM into build/packages (FOR
 image: ## Build the container image from build/packages, with buildah, podman or docker (BASE=debian:12-slim)
 	@BASE="$(BASE)" scripts/image
 
-release: ## Check, build twice and sign a release: VERSION=0.1.0 [REHEARSE=yes] [SIGN=minisign's secret key] [TARGETS=...]
-	@SIGN="$(SIGN)" TARGETS="$(TARGETS)" scripts/release "$(VERSION)" $(if $(REHEARSE),--rehearse)
+release: ## Check, build twice and sign a release: VERSION=0.1.0 [REHEARSE=yes] [FRESH=yes] [SIGN=minisign's secret key] [TARGETS=...]
+	@SIGN="$(SIGN)" TARGETS="$(TARGETS)" scripts/release "$(VERSION)" $(if $(REHEARSE),--rehearse) $(if $(FRESH),--fresh)
 
 audit: setup-dev ## Ask for advisories about crates and Python packages (needs a network; part of .ci/release)
 	@scripts/audit

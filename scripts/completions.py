@@ -40,7 +40,15 @@ def _of_ascar(shell: str) -> str:
         check=True,
         timeout=60,
     )
-    return f"{done.stdout.strip()}\n"
+    return _called_at_once(f"{done.stdout.strip()}\n") if shell == "zsh" else f"{done.stdout.strip()}\n"
+
+
+def _called_at_once(script: str) -> str:
+    """A script that zsh loads when it first needs it: it completes then, too, and not only the next time."""
+    end = "compdef _ascar_completion ascar"
+    assert script.endswith(f"\n{end}\n"), "the parser's script registers its function last"
+    called = "if [[ $zsh_eval_context[-1] == loadautofunc ]]; then\n  _ascar_completion\nelse\n  {end}\nfi\n"
+    return script.removesuffix(f"{end}\n") + called.format(end=end)
 
 
 def _rows(*words: str) -> list[tuple[str, str]]:

@@ -28,6 +28,25 @@ from ascar.cli.front_page import COMMANDS, EXAMPLES, OPTIONS, PURPOSE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+ENVIRONMENT = (
+    ("ASCAR_HISTORY", "The history: a file, or the URL of a database, in place of the one under FILES."),
+    ("ASCAR_LIBRARY", "The library: a file, in place of the one under FILES."),
+    ("ASCAR_NATS_URL", "The address of the message server."),
+    ("ASCAR_NATS_CREDENTIALS", "A connection file, or a .creds file, for the message server."),
+    (
+        "ASCAR_NATS_CA, ASCAR_NATS_CERTIFICATE, ASCAR_NATS_KEY",
+        "Files of TLS, for the connection to the message server.",
+    ),
+    ("ASCAR_RUNTIME_DIR", "The directory for what lives as long as sessions and testbeds do."),
+    ("NO_COLOR", "Print without colours."),
+)
+FILES = (
+    ("~/.local/state/ascar/history.sqlite", "What was measured; XDG_STATE_HOME replaces ~/.local/state."),
+    ("~/.local/state/ascar/library.jsonl", "What helped which workload."),
+    ("~/.local/state/ascar/journal", "What is changed of the user's files, and how it was before."),
+    ("/var/lib/ascar/journal", "What is changed on the machine, and how it was before."),
+    ("/etc/ascar", "The files that the units of agent, interface, learner and message server read."),
+)
 _HEADING = re.compile(r"^(\w[\w ]*):(?: (.*))?$")
 
 
@@ -52,13 +71,17 @@ def _front() -> str:
     lines += [f"{_text('[OPTIONS] COMMAND [ARGS]...')}", ".SH DESCRIPTION", *_paragraphs(PURPOSE)]
     lines += [".SH OPTIONS", *_definitions(OPTIONS)]
     lines += [".SH COMMANDS", *_definitions((f"ascar-{name}(1)", said) for name, said in COMMANDS.items())]
-    lines += [".SH EXAMPLES", *literal(EXAMPLES.splitlines()[1:])]
+    lines += [".SH ENVIRONMENT", *_definitions(ENVIRONMENT)]
+    lines += [".SH FILES", *_definitions(FILES)]
+    # Its first two lines are those of the help page: that lines stay, and the heading.
+    lines += [".SH EXAMPLES", *literal(line.strip() for line in EXAMPLES.splitlines()[2:])]
     return "\n".join([*lines, *_see(("ascard",))])
 
 
 def _command(name: str, summary: str, command: Any) -> str:
     lines = begin(f"ascar-{name}", summary)
     if hasattr(command, "commands"):
+        lines += [".SH SYNOPSIS", f".B {_text(f'ascar {name}')}", _text("COMMAND [OPTIONS] [ARGS]...")]
         lines += [".SH DESCRIPTION", *_paragraphs(purpose_of(command))]
         for inner, one in command.commands.items():
             lines += [f".SH {_text(f'ascar {name} {inner}'.upper())}", *_body(f"ascar {name} {inner}", one)]
@@ -80,7 +103,15 @@ def _usage(path: str, command: Any) -> list[str]:
 
 
 def _options(command: Any) -> list[str]:
-    return _definitions((names, said) for names, said, _ in described_by(command))
+    return _definitions(
+        (names, said if default is None else f"{said} [default: {_shown(default)}]".strip())
+        for names, said, default in described_by(command)
+    )
+
+
+def _shown(default: Any) -> str:
+    """A default as the help page has it."""
+    return ", ".join(map(str, default)) if isinstance(default, (list, tuple)) else str(default)
 
 
 # ascard
@@ -116,7 +147,8 @@ def begin(name: str, summary: str) -> list[str]:
 
 
 def _see(names: Iterable[str]) -> list[str]:
-    return [".SH SEE ALSO", ", ".join(f"{_text(name)} (1)" for name in names), ""]
+    *others, last = (f".BR {_text(name)} (1)" for name in names)
+    return [".SH SEE ALSO", *(f"{other}," for other in others), last, ""]
 
 
 def _paragraphs(text: str) -> list[str]:

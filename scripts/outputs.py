@@ -6,7 +6,8 @@
 In a page, the comment `<!-- run -->` stands before a block of commands, and `<!-- output -->` before the
 block of what they print; with `<!-- output: 9 + 1 lines -->` that is its first nine lines and its last one.
 The commands of a page run one after the other, in one empty directory and with a history of their own. The
-site's pages have the output of the build; the pages in docs/ that of the day on which they were written.
+site's pages have the output of the build; the pages in docs/ that of the day on which they were written. A
+page that has commands and no marks is in `NOT_RUN`, with the reason.
 """
 
 from __future__ import annotations
@@ -27,8 +28,41 @@ ROOT = Path(__file__).resolve().parents[1]
 PATIENCE_S = 300.0
 _PLACE = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - a disk: /tmp may be memory, which knows no direct reads
 _MARK = re.compile(r"<!-- (run|output)(?:: (\d+) \+ (\d+) lines)? -->")
+_HEREDOC = re.compile(r"<<'(\w+)'")
 _INDENT = "    "
 _ACCEPTED = (0, 3)  # 3: no decision, which a busy machine may come to
+
+
+NOT_RUN = {
+    "reads what this machine has, or changes it, as root, for minutes": (
+        *("howto/apply.md", "howto/linux.md", "howto/localfs.md", "howto/nfs.md", "tutorials/offline.md"),
+    ),
+    "takes a server, a cluster, a device or a node of the reader's": (
+        *("howto/ceph.md", "howto/lustre.md", "howto/mariadb.md", "howto/node.md", "howto/postgresql.md"),
+        *("howto/redis.md", "howto/rocksdb.md", "howto/system.md"),
+    ),
+    "is of processes that work until they are stopped, on several nodes": (
+        *("howto/agent.md", "howto/capes.md", "howto/deploy-rules.md", "howto/disk.md", "howto/interface.md"),
+        *("howto/learner.md", "howto/proxy-http.md", "howto/proxy.md", "howto/several-nodes.md"),
+        *("howto/testbed-search.md", "howto/testbed.md"),
+    ),
+    "is of a page in a browser, whose pictures the tests of that page take": (
+        *("howto/explore.md", "tutorials/explore.md"),
+    ),
+    "takes minutes or hours, and gives the figures of the machine that it names": (
+        *("algorithms/parsimony.md", "algorithms/sharp.md", "benchmarks-capes.md", "benchmarks-load.md"),
+        *("benchmarks-optimizers.md", "dataset.md", "howto/dataset.md"),
+    ),
+    "is of what tutorials/measure.md shows with its output": (
+        *("algorithms/pilot.md", "algorithms/sequential.md", "algorithms/wps.md"),
+    ),
+    "shows files and the commands that read them, which a test of the page carries out": (
+        "howto/readings.md",
+    ),
+    "is made from what the commands say of themselves": ("reference/commands.md",),
+    "installs ascar": ("howto/install.md",),
+}
+"""Pages of docs/ with commands of ascar that are not run, by the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +151,22 @@ def marked_blocks(page: str) -> Iterator[MarkedBlock]:
 
 
 def commands(block: list[str]) -> list[str]:
-    """The commands of a block; a line that ends in a backslash goes on in the next one."""
+    """The commands of a block.
+
+    A line that ends in a backslash goes on in the next one; one with `<<'END'` is given the lines up to END.
+    """
     text = "\n".join(line.removeprefix(_INDENT) for line in block)
-    return [line for line in re.sub(r"\\\n\s*", "", text).splitlines() if line.strip()]
+    lines = iter(re.sub(r"\\\n\s*", "", text).splitlines())
+    return ["\n".join(_whole(line, lines)) for line in lines if line.strip()]
+
+
+def _whole(line: str, rest: Iterator[str]) -> list[str]:
+    """A command's line with those that it is given."""
+    found = [line]
+    end = _HEREDOC.search(line)
+    while end is not None and found[-1] != end[1]:
+        found.append(next(rest, end[1]))
+    return found
 
 
 def ran(command: str, folder: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from ascar.errors import EnvironmentLacks
-from ascar.extras import EXTRAS, importing_extra, lacking
+from ascar.extras import EXTRAS, OF_PACKAGE, importing_extra, lacking
 from ascar.history import BegunRun, History, RunKind
 from ascar.space import Space
 
@@ -266,3 +266,16 @@ def test_whatever_fails_in_the_packages_of_an_extra_names_the_extra() -> None:
             raise error
     assert lacking(ModuleNotFoundError("No module named 'of_nobody'", name="of_nobody")) is None
     assert lacking(ImportError("cannot import name 'x' from 'polars'", name="polars")) is None
+
+
+def test_who_has_the_package_of_a_distribution_is_not_sent_to_its_pip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That pip refuses, or installs for another Python."""
+    jax = ModuleNotFoundError("No module named 'jax'", name="jax")
+    monkeypatch.setattr(sys, "prefix", OF_PACKAGE)
+    lacks = lacking(jax)
+    assert lacks is not None
+    assert "python3 -m venv DIRECTORY && DIRECTORY/bin/pip install 'ascar[drl]'" in lacks.message
+    packaged = (ROOT / "packaging/ascar.yaml").read_text()
+    assert f"dst: {OF_PACKAGE}, type: tree" in packaged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ EXTRAS = {
     "sklearn": "rivals",
 }
 """The extra that each package comes with, by the name that it is imported by."""
+OF_PACKAGE = "/usr/lib/ascar"
+"""Where the packages of Debian and RPM have the environment of Python."""
 
 
 def lacking(error: ImportError) -> EnvironmentLacks | None:
@@ -59,4 +62,7 @@ def require(package: str) -> None:
 
 
 def _lacks(package: str, extra: str) -> EnvironmentLacks:
-    return EnvironmentLacks(f"{package} cannot be imported; install it with: pip install 'ascar[{extra}]'")
+    how = f"pip install 'ascar[{extra}]'"
+    if sys.prefix == OF_PACKAGE:  # which pip does not change, and an upgrade replaces
+        how = f"python3 -m venv DIRECTORY && DIRECTORY/bin/{how}, for the package ascar is without it"
+    return EnvironmentLacks(f"{package} cannot be imported; install it with: {how}")

@@ -46,13 +46,12 @@ def test_another_programs_database_is_left_alone(path):
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE songs (title TEXT)")
     connection.close()
+    before = path.read_bytes()
     with pytest.raises(HistoryError) as refused:
         History(path)
     assert "another program's database (it has a table 'songs')" in one_line(refused.value)
-    with sqlite3.connect(path) as connection:
-        tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
-    connection.close()
-    assert tables == [("songs",)]
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_pages_overwritten_by_noise(path, clock, study, space, configuration, make):

@@ -157,7 +157,8 @@ def test_pages_and_completions_are_where_they_are_looked_for(installed: Path) ->
     for file in (
         *("man/man1/ascar.1.gz", "man/man1/ascar-tune.1.gz", "man/man1/ascard-keeper.1.gz"),
         *("bash-completion/completions/ascar", "bash-completion/completions/ascard"),
-        *("zsh/site-functions/_ascar", "zsh/site-functions/_ascard"),
+        *("zsh/vendor-completions/_ascar", "zsh/vendor-completions/_ascard"),
+        *("doc/ascar/changelog.gz", "doc/ascar-node/changelog.gz"),
         *("fish/vendor_completions.d/ascar.fish", "fish/vendor_completions.d/ascard.fish"),
     ):
         assert done(installed, f"stat -c %s /usr/share/{file}").strip() != "0"
@@ -274,7 +275,10 @@ def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None
         listed = subprocess.run(["rpm", "-qpl", rpm], capture_output=True, text=True, check=True).stdout
         unpacked = subprocess.run(["dpkg-deb", "-c", deb], capture_output=True, text=True, check=True).stdout
         of_deb = {
-            line.split(None, 5)[5].partition(" -> ")[0].removeprefix(".")
+            line.split(None, 5)[5]
+            .partition(" -> ")[0]
+            .removeprefix(".")
+            .replace("/zsh/vendor-completions/", "/zsh/site-functions/")  # where each one's zsh looks
             for line in unpacked.splitlines()
             if not line.startswith("d")
         }

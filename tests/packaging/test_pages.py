@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -53,6 +54,26 @@ def test_every_command_has_a_page(pages: Path) -> None:
     assert {page.name for page in pages.iterdir()} == expected | {f"ascard-{role}.1" for role in ROLES}
 
 
+def test_a_page_has_the_sections_that_its_readers_look_for(pages: Path) -> None:
+    for page in pages.iterdir():
+        text = shown(page)
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
+            assert f" {section} " in text, f"{page.name}: {section}"
+        # As `man` links them: no space before the section's number.
+        assert re.search(r"SEE ALSO (ascard?(-\w+)?\(1\),? )+", text), page.name
+    front = shown(pages / "ascar.1")
+    assert "EXAMPLES ascar doctor" in front
+    for name in ("ASCAR_HISTORY", "ASCAR_NATS_URL", "/var/lib/ascar/journal", "/etc/ascar"):
+        assert name in front
+
+
+def test_what_the_page_says_of_the_environment_is_read(pages: Path) -> None:
+    sources = [path.read_text() for path in (ROOT / "python/ascar").rglob("*.py")]
+    for name in re.findall(r"ASCAR_[A-Z_]+", shown(pages / "ascar.1")):
+        begin = re.sub("(CA|CERTIFICATE|KEY)$", "", name)
+        assert any(f'"{name}' in text or f'"{begin}{{' in text for text in sources), name
+
+
 def test_a_page_has_every_option_with_its_sentence(pages: Path) -> None:
     texts = {page.stem: shown(page) for page in pages.glob("ascar*.1")}
     for path, command in TREE.items():
@@ -64,6 +85,7 @@ def test_a_page_has_every_option_with_its_sentence(pages: Path) -> None:
             assert plain.replace("`", "")[:40] in text.replace("`", "").replace("'", "") or "'" in plain, (
                 plain
             )
+    assert "[default: 300]" in texts["ascar-library"]
     assert "--state-dir" in texts["ascard-keeper"]
     assert "Through sudo it takes no options but --hold" in texts["ascard-keeper"]
     assert "ascard agent --config agent.toml --check" in texts["ascard-agent"]
@@ -159,6 +181,30 @@ def test_every_option_of_ascard_is_offered(completions: Path) -> None:
         listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", said.stdout.partition("\nExamples:")[0], re.MULTILINE)
         [line] = [line for line in text.splitlines() if line.strip().startswith(f"{role})")]
         assert set(listed) == set(re.findall(r"--[\w-]+", line))
+
+
+# `ascar` beside it: what a package puts into the path.
+FIRST_OF_ZSH = """
+fpath=({folder} $fpath)
+autoload -Uz compinit && compinit -D -u
+_arguments() {{ print -rl -- "$@" }}
+words=(ascar ca) CURRENT=2 PREFIX=ca
+$_comps[ascar]
+"""
+
+
+def test_zsh_completes_ascar_at_the_first_time_that_it_is_asked(completions: Path) -> None:
+    """What compinit finds is loaded by the first key, which shall complete as well as the next."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    script = FIRST_OF_ZSH.format(folder=completions)
+    done = subprocess.run(
+        [needed("zsh"), "-fc", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
+    assert "capes" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -15,6 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FILES = (
     "scripts/release",
+    "scripts/release-files",
+    "scripts/fresh-build",
     "scripts/wheels",
     "pyproject.toml",
     "crates/ascard/pyproject.toml",
@@ -102,7 +104,10 @@ def released(checkout: Path, *words: str, **variables: str) -> subprocess.Comple
     )
 
 
-@pytest.mark.parametrize("words", [[], ["1.0"], ["1.0.0-rc1"], ["v1.0.0"], ["1.0.0;ls"], ["0.1.0", "--fast"]])
+@pytest.mark.parametrize(
+    "words",
+    [[], ["1.0"], ["1.0.0-rc1"], ["v1.0.0"], ["1.0.0;ls"], ["0.1.0", "--fast"], ["0.1.0", "--fresh", "x"]],
+)
 def test_wrong_words_are_refused(checkout: Path, words: list[str]) -> None:
     said = released(checkout, *words)
     assert said.returncode == 2
@@ -152,6 +157,85 @@ def test_builds_that_differ_are_no_release(building: Path, build: str) -> None:
     assert kept.name == "0.1.0.differs" and f"both are kept in {kept}" in said.stderr
     first, second = ((kept / name / "ascar.deb").read_text() for name in ("first", "the-second"))
     assert first != second
+
+
+# In place of a Debian: a folder with what a build there prints of its compiler, and the way back out of it.
+FRESH = """#!/bin/sh
+echo "ascar fresh build: rustc 1.0 of $(basename "$1"); $(date +%z)" >&2
+exec "$1/scripts/release-files"
+"""
+
+
+def test_a_fresh_release_is_built_in_two_debians(building: Path) -> None:
+    (building / "scripts/fresh-build").write_text(FRESH)
+    commit(building)
+    (building / "bin").mkdir()
+    for name in ("debootstrap", "id"):
+        (building / "bin" / name).write_text("#!/bin/sh\necho 0\n")
+        (building / "bin" / name).chmod(0o755)
+    (building / ".git/info/exclude").write_text("bin/\n")
+    found = {"PATH": f"{building}/bin:{os.environ['PATH']}", "TZ": "UTC"}
+    said = released(building, "0.1.0", "--fresh", "--rehearse", **found)
+    assert said.returncode == 0, said.stderr
+    assert "rustc 1.0 of first; +0000\n" in said.stderr
+    assert "rustc 1.0 of the-second; +1400\n" in said.stderr
+    assert "two builds in two Debians, at different paths" in said.stderr
+    targeted = released(
+        building, "0.1.0", "--rehearse", "--fresh", TARGETS="x86_64-unknown-linux-gnu", **found
+    )
+    assert targeted.returncode == 1
+    assert (
+        "TARGETS = x86_64-unknown-linux-gnu: --fresh builds for this machine's processor alone"
+        in targeted.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("lacking", "line"),
+    [("checkout", "needs a checkout"), ("id", "needs root"), ("debootstrap", "debootstrap is missing")],
+)
+def test_a_fresh_build_says_what_is_missing_and_leaves_nothing(
+    checkout: Path, tmp_path: Path, lacking: str, line: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "realpath", "dirname"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    (tools / "id").write_text(f"#!/bin/sh\necho {1000 if lacking == 'id' else 0}\n")
+    (tools / "id").chmod(0o755)
+    before = sorted(tmp_path.rglob("*"))
+    place = tmp_path / "none" if lacking == "checkout" else checkout
+    said = subprocess.run(
+        [shutil.which("sh") or "", checkout / "scripts/fresh-build", place],
+        env={"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert said.returncode == 2
+    assert line in said.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_fresh_build_that_fails_leaves_no_debian(checkout: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, text in (("id", "echo 0"), ("debootstrap", "echo no such suite >&2; exit 1")):
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    before = sorted(tmp_path.rglob("*"))
+    said = subprocess.run(
+        [checkout / "scripts/fresh-build", checkout],
+        env={**ENVIRONMENT, "PATH": f"{tools}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert said.returncode == 1
+    assert "no such suite\nascar fresh build: debootstrap fails" in said.stderr
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_release_is_verified_as_users_do(building: Path, tmp_path: Path) -> None:

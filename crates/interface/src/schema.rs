@@ -42,6 +42,16 @@ const HAS_STATE: i64 = 0x6173_6361;
 /// When it cannot be opened, is none, or is of a newer version.
 pub fn open(path: &Path) -> Result<Connection, String> {
     let wrong = |error: &dyn std::fmt::Display| format!("database {}: {error}", path.display());
+    let refused = |version: i64, tables: i64| match (version, tables) {
+        (0, 0) | (1..=VERSION, _) => Ok(()),
+        (0, _) => Err(wrong(&"is another program's: name a file of its own")),
+        (newer, _) => Err(wrong(&format!(
+            "is of version {newer}: this interface knows {VERSION}: install a newer ascard"
+        ))),
+    };
+    // What is refused stays as it is.
+    let (version, tables) = found(path).map_err(|error| wrong(&error))?;
+    refused(version, tables)?;
     // SQLite gives its other files the rights of this one; those of earlier versions could be read by everybody.
     for end in ["", "-wal", "-shm", ".lock", ".state"] {
         close_to_others(&with_end(path, end));
@@ -54,7 +64,7 @@ pub fn open(path: &Path) -> Result<Connection, String> {
         .open(path)
         .map_err(|error| wrong(&error))?;
     let connection = Connection::open(path).map_err(|error| wrong(&error))?;
-    let prepare = || -> rusqlite::Result<i64> {
+    let prepare = || -> rusqlite::Result<(i64, i64)> {
         connection.busy_timeout(Duration::from_secs(5))?;
         // Before the first table, or never.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
@@ -62,32 +72,66 @@ pub fn open(path: &Path) -> Result<Connection, String> {
         // A tick that was published survives the loss of power.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-        connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+        form(&connection)
     };
-    let version = prepare().map_err(|error| wrong(&error))?;
-    let count: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))
+    let (version, tables) = prepare().map_err(|error| wrong(&error))?;
+    refused(version, tables)?;
+    let tables = match version {
+        0 => [TABLES, WORKLOADS].concat(),
+        1 => WORKLOADS.to_owned(),
+        _ => return Ok(connection),
+    };
+    connection
+        .execute_batch(&format!(
+            "BEGIN; {tables} PRAGMA user_version = {VERSION}; COMMIT;"
+        ))
         .map_err(|error| wrong(&error))?;
-    match (version, count) {
-        (0, 0) => connection
-            .execute_batch(&format!(
-                "BEGIN; {TABLES} {WORKLOADS} PRAGMA user_version = {VERSION}; COMMIT;"
-            ))
-            .map_err(|error| wrong(&error))?,
-        (1, _) => connection
-            .execute_batch(&format!(
-                "BEGIN; {WORKLOADS} PRAGMA user_version = {VERSION}; COMMIT;"
-            ))
-            .map_err(|error| wrong(&error))?,
-        (VERSION, _) => {}
-        (0, _) => return Err(wrong(&"is another program's: name a file of its own")),
-        (newer, _) => {
-            return Err(wrong(&format!(
-                "is of version {newer}: this interface knows {VERSION}: install a newer ascard"
-            )));
-        }
-    }
     Ok(connection)
+}
+
+/// The version of a database, and how many tables and indexes it has.
+fn form(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables =
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    Ok((version, tables))
+}
+
+/// The same of a file that nobody writes, which is not changed: (0, 0) where there is none, or it is empty.
+fn found(path: &Path) -> Result<(i64, i64), String> {
+    let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|about| about.len() > 0);
+    if !has_bytes(path) {
+        return Ok((0, 0));
+    }
+    // Beside the file itself SQLite looks for its log, not beside a link to it.
+    let path = std::fs::canonicalize(path).map_err(|error| error.to_string())?;
+    let look = |how: &str| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags(format!("file:{}?{how}", escaped(&path)), flags)
+            .and_then(|connection| form(&connection))
+            .map_err(|error| error.to_string())
+    };
+    // Without its log: no file is made beside it, and none of it is moved.
+    let alone = look("immutable=1");
+    let is_newer = alone.as_ref().is_ok_and(|(version, _)| *version > VERSION);
+    if has_bytes(&with_end(&path, "-wal")) && !is_newer {
+        return look("mode=ro");
+    }
+    alone
+}
+
+/// A path as SQLite takes it in a URI.
+fn escaped(path: &Path) -> String {
+    path.as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| match byte {
+            b'/' | b'-' | b'_' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {
+                char::from(*byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
 }
 
 /// A name with something more at its end.

@@ -33,7 +33,7 @@ app = typer.Typer(
 def ascar(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version, and what is installed.")
+        bool, typer.Option("-V", "--version", help="Print the version, and what is installed.")
     ] = False,
 ) -> int:
     """Print the version or the help page, where no command is given."""

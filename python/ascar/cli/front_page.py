@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, str] = {
 """All commands in the order of their use, each with its line on the page."""
 
 OPTIONS: Sequence[tuple[str, str]] = (
-    ("--version", "Print the version, and what is installed."),
+    ("-V, --version", "Print the version, and what is installed."),
     ("--install-completion", "Install completion for the current shell."),
     (
         "--show-completion",

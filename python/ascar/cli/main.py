@@ -31,6 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _own_process[0] = arguments is None
     own = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and "JOURNAL_STREAM" in os.environ:
+        import logging
+
+        from ascar.cli.journal import Warnings
+
+        logging.lastResort = Warnings(logging.WARNING)
     if not json_wanted(own):
         return _run(own, as_json=False)
     with stdout_for_json():

@@ -83,11 +83,20 @@ def notes() -> Console:
 
 
 def say(line: str) -> None:
-    """One plain line on stderr; a stderr that is gone (a closed terminal) must not stop the clean-up."""
+    """One plain line on stderr, or in the journal that it goes to.
+
+    A stderr that is gone (a closed terminal) must not stop the clean-up.
+    """
     from ascar.render import visible
 
+    plain = visible(line)
+    if "JOURNAL_STREAM" in os.environ:
+        from ascar.cli.journal import told_journal
+
+        if told_journal(plain):
+            return
     try:
-        sys.stderr.write(f"{visible(line)}\n")
+        sys.stderr.write(f"{plain}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

@@ -187,13 +187,21 @@ def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
     deadline = time.monotonic() + _BUSY_TIMEOUT_S
     while True:  # the change to WAL does not wait for locks by itself
         try:
-            cursor.execute("PRAGMA journal_mode = WAL")
+            if _is_ours(cursor):
+                cursor.execute("PRAGMA journal_mode = WAL")
             break
         except Exception as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
     cursor.close()
+
+
+def _is_ours(cursor: Any) -> bool:
+    """Whether a database is a history, or empty, to become one: another program's stays as it is."""
+    cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {name for (name,) in cursor.fetchall()}
+    return not tables or schema_version.name in tables
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -1,4 +1,6 @@
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -90,6 +92,81 @@ fn what_is_written_is_there_after_a_new_start() {
         (count("ticks"), count("metrics"), count("nodes")),
         (1, 1, 1)
     );
+}
+
+/// The files in a folder, with their contents and rights.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, u32)> {
+    std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let mode = path.metadata().unwrap().permissions().mode();
+            (path.clone(), (std::fs::read(&path).unwrap(), mode))
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_refused_stays_as_it_is() {
+    let folder = Folder::new("unchanged #1 %?");
+    let path = folder.0.join("r.sqlite");
+    let refused = |word: &str| {
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let before = contents(&folder.0);
+        let said = schema::open(&path).unwrap_err();
+        assert!(said.contains(word), "{said}");
+        assert!(contents(&folder.0) == before, "{word}");
+    };
+    let made = Connection::open(&path).unwrap();
+    made.execute_batch("CREATE TABLE x(y)").unwrap();
+    drop(made);
+    refused("another program");
+    std::fs::remove_file(&path).unwrap();
+    // Of a later version, in another mode than this one has, and in the same.
+    for mode in ["DELETE", "WAL"] {
+        let newer = schema::open(&path).unwrap();
+        newer.execute_batch("PRAGMA user_version = 7").unwrap();
+        newer
+            .query_row(&format!("PRAGMA journal_mode = {mode}"), [], |_| Ok(()))
+            .unwrap();
+        drop(newer);
+        refused("version 7");
+        std::fs::remove_file(&path).unwrap();
+    }
+    // A later interface was killed: what it wrote last is in its log.
+    let live = folder.0.join("live");
+    std::fs::create_dir(&live).unwrap();
+    let newer = schema::open(&live.join("r.sqlite")).unwrap();
+    newer.execute_batch("PRAGMA user_version = 7").unwrap();
+    for end in ["", "-wal"] {
+        let name = format!("r.sqlite{end}");
+        std::fs::copy(live.join(&name), folder.0.join(&name)).unwrap();
+    }
+    drop(newer);
+    std::fs::remove_dir_all(live).unwrap();
+    let log = schema::with_end(&path, "-wal");
+    let (file, written) = (std::fs::read(&path).unwrap(), std::fs::read(&log).unwrap());
+    assert!(!written.is_empty());
+    assert!(schema::open(&path).unwrap_err().contains("version 7"));
+    assert!(std::fs::read(&path).unwrap() == file);
+    assert!(std::fs::read(&log).unwrap() == written);
+}
+
+#[test]
+fn what_is_only_in_the_log_is_known() {
+    let folder = Folder::new("log");
+    let path = folder.0.join("r.sqlite");
+    // The tables of a first start that was killed: the file has none of them yet.
+    let (first, killed) = (folder.0.join("first"), schema::with_end(&path, "-wal"));
+    let begun = schema::open(&first).unwrap();
+    std::fs::copy(&first, &path).unwrap();
+    std::fs::copy(schema::with_end(&first, "-wal"), &killed).unwrap();
+    drop(begun);
+    let again = schema::open(&path).unwrap();
+    let version: i64 = again
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, schema::VERSION);
 }
 
 #[test]
