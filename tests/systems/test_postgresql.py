@@ -473,6 +473,36 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     assert len(running(place, "postgres")) >= 1
 
 
+@pytest.mark.root
+@pytest.mark.machine
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("mkfs.xfs") or not shutil.which("filefrag"), reason="no XFS here")
+def test_trials_share_the_blocks_of_their_data_where_the_file_system_can() -> None:
+    with server_place(postgresql_account(), "ascar-pg-") as folder:
+        image, place = Path(folder, "image"), Path(folder, "xfs")
+        with image.open("wb") as file:
+            file.truncate(1 << 30)
+        place.mkdir()
+        subprocess.run(["mkfs.xfs", "-q", "-m", "reflink=1", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        try:
+            place.chmod(0o777)
+            with PostgreSQL({"directory": str(place), "memory": "1 GiB"}) as target:
+                load = open_workload({"kind": "pgbench", "scale": 3, "clients": 2})
+                target.apply(target.space.default())
+                load.prepare(target.workspace)
+                target.settle()
+                server = target._server
+                assert server is not None
+                largest = max((server.data / "base").rglob("*"), key=lambda one: one.stat().st_size)
+                assert largest.stat().st_size > 20 << 20
+                told = subprocess.run(["filefrag", "-v", largest], capture_output=True, text=True, check=True)
+                assert "shared" in told.stdout, told.stdout
+                assert load.run(target.workspace, PACE).metrics["operations"] > 0
+        finally:
+            subprocess.run(["umount", place], check=True)
+
+
 def test_a_server_that_dies_under_its_load_fails_the_trial_alone(target: PostgreSQL) -> None:
     load = open_workload({"kind": "pgbench", "scale": 1, "clients": 2})
     default = target.space.default()
