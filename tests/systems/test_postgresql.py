@@ -322,14 +322,12 @@ def test_a_bound_of_what_is_weaker_is_the_default() -> None:
 
 
 def test_pages_of_transactions_are_kept_in_whole_banks() -> None:
-    """A server refuses what is no multiple of 16 pages, which pg_settings does not tell (check_slru_buffers)."""
+    """A server refuses what is no multiple of 16 pages; pg_settings does not tell (check_slru_buffers)."""
     kept = [one for one in postgresql_of(18).values() if one.since == 17 and one.name.endswith("_buffers")]
     assert len(kept) == 7
     for one in kept:
         assert one.step == 16 * 8, one.name
-        assert (one.search[0] % one.step, one.search[1] % one.step, one.default % one.step) == (0, 0, 0), (
-            one.name
-        )
+        assert not [number for number in (*one.search, one.default) if number % one.step], one.name
 
 
 TAKEN_ROWS = """work_mem|integer|user|kB|64|8192|

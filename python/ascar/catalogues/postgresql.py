@@ -134,16 +134,26 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
             most: the greatest number.
             unit: the server's unit of both.
         """
+        known = self.narrowed(least, most, unit)
+        with suppress(SpaceError):
+            known.parameter()
+            return known
+        return None
+
+    def narrowed(self, least: str, most: str, unit: str) -> PostgresSetting:
+        """The setting with what a range leaves of the one that is searched, which may be nothing.
+
+        Args:
+            least: the least number, as the server tells it.
+            most: the greatest number.
+            unit: the server's unit of both.
+        """
         low, high = self.search
         begin, end = max(low, float(self.value(least, unit))), min(high, float(self.value(most, unit)))
         if self.kind == "integer":
             begin = low + math.ceil((begin - low) / self.step) * self.step
             end = low + math.floor((end - low) / self.step) * self.step
-        known = msgspec.structs.replace(self, search=(begin, end))
-        with suppress(SpaceError):
-            known.parameter()
-            return known
-        return None
+        return msgspec.structs.replace(self, search=(begin, end))
 
     def value(self, text: str, unit: str) -> bool | int | float | str:
         """A value from what pg_settings tells: its columns `setting` and `unit`."""
