@@ -355,6 +355,73 @@ def test_settings_are_as_the_server_that_runs_has_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "written", "value"),
+    [
+        ("max_wal_size", "4GB", 4096),
+        ("max_wal_size", "4096 MB", 4096),
+        ("shared_buffers", "1GB", 1 << 20),
+        ("wal_buffers", -1, -1),
+        ("checkpoint_timeout", "15min", 900),
+        ("commit_delay", "1ms", 1000),
+        ("autovacuum_vacuum_cost_delay", "0.5ms", 0.5),
+        ("random_page_cost", 1.1, 1.1),
+        ("synchronous_commit", False, "off"),
+        ("synchronous_commit", "remote_apply", "remote_apply"),
+        ("jit", "off", False),
+        ("fsync", True, True),
+    ],
+)
+def test_a_setting_of_today_is_read_as_it_is_shown(name: str, written: object, value: object) -> None:
+    found = postgresql()[name].given(written)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_study_begins_with_the_settings_of_today_and_promises_no_less() -> None:
+    today = {"max_wal_size": "4GB", "checkpoint_timeout": "1min", "synchronous_commit": "off", "fsync": "off"}
+    space = PostgreSQL({"settings": today, "parameters": "wide"}).space
+    default = space.default()
+    assert [default[name] for name in today] == [4096, 60, "off", False]
+    assert space["max_wal_size"].weakens(2048) == frozenset()
+    assert space["max_wal_size"].weakens(8192) == space["checkpoint_timeout"].weakens(61) == {"availability"}
+    assert space["synchronous_commit"].weakens("local") == space["fsync"].weakens(True) == frozenset()
+    space_from_table({}, space).validate(default)
+
+
+def test_settings_of_today_that_are_not_searched_are_in_force_all_the_same(place: str) -> None:
+    today = {"autovacuum_naptime": "2min", "work_mem": "8MB"}
+    with PostgreSQL({"directory": place, "memory": "1 GiB", "settings": today}) as target:
+        target.apply(target.space.default())
+        server = target._server
+        assert server is not None
+        assert server.ask("SHOW autovacuum_naptime").strip() == "2min"
+        assert server.ask("SHOW work_mem").strip() == "8MB"
+        assert target.describe()["settings"] == {"autovacuum_naptime": "120", "work_mem": "8192"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"wal_level": "minimal"}, "target.settings.wal_level: must be a setting that the wide space has"),
+        ({"work_mem": 4096}, "target.settings.work_mem = 4096: must have a unit, such as 4096kB"),
+        (
+            {"work_mem": "4 parsecs"},
+            "target.settings.work_mem = '4 parsecs': must be a number with a unit of",
+        ),
+        ({"work_mem": "lots"}, "must be a number with a unit of TB, GB, MB, kB, B"),
+        ({"work_mem": True}, "must be a number with a unit of"),
+        ({"random_page_cost": "1kB"}, "must be a number"),
+        ({"jit": "maybe"}, "target.settings.jit = 'maybe': must be on or off"),
+        ({"synchronous_commit": "never"}, "must be one of remote_apply, on, remote_write, local, off"),
+    ],
+)
+def test_a_wrong_setting_of_today_is_one_line(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as told:
+        PostgreSQL({"settings": settings})
+    assert words in told.value.message
+    assert "\n" not in told.value.message
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
