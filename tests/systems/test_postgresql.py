@@ -401,7 +401,8 @@ def test_settings_of_today_that_are_not_searched_are_in_force_all_the_same(place
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"wal_level": "minimal"}, "target.settings.wal_level: must be a setting that the wide space has"),
+        ({"wal_level": "minimal"}, "target.settings.wal_level: must be a setting that bears on speed"),
+        ({"work_men": "4MB"}, "did you mean 'work_mem'"),
         ({"work_mem": 4096}, "target.settings.work_mem = 4096: must have a unit, such as 4096kB"),
         (
             {"work_mem": "4 parsecs"},

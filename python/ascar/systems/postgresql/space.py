@@ -11,6 +11,7 @@ from ascar.catalogues.postgresql import postgresql, postgresql_of
 from ascar.errors import SpaceError, StudyError
 from ascar.expression import parse
 from ascar.space import Guarantee, Space
+from ascar.space.suggestion import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -76,7 +77,10 @@ def settings_of_today(
         key = f"target.settings.{name[:60]}"
         one = known.get(name.lower())
         if one is None:
-            raise StudyError(f"{key}: must be a setting that the wide space has: {', '.join(known)}")
+            raise StudyError(
+                f"{key}: must be a setting that bears on speed, as the wide space lists them"
+                f"{hint(name, list(known))}"
+            )
         try:
             found[one.name] = one.given(value)
             one.found(found[one.name])
