@@ -38,8 +38,9 @@ class LiveServer:
         self.name = f"{place}:5432/{cluster}"
         self.options = [f"unix_socket_directories={place}", f"cluster_name={cluster}", "listen_addresses="]
 
-    def create(self, settings: str = "") -> None:
-        self._run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "--no-sync")
+    def create(self, settings: str = "", *, segment_mb: int = 16) -> None:
+        words = ["-D", str(self.data), "-U", "postgres", "-A", "trust", "--no-sync"]
+        self._run("initdb", *words, f"--wal-segsize={segment_mb}")
         with (self.data / "postgresql.conf").open("a") as file:
             file.write("fsync = off\nmax_connections = 30\n" + settings)
         self.auto.write_text(AUTO)
@@ -156,13 +157,13 @@ class LiveServer:
 
 
 @contextmanager
-def live_server(settings: str = "", *, cluster: str = "main") -> Generator[LiveServer]:
+def live_server(settings: str = "", *, cluster: str = "main", segment_mb: int = 16) -> Generator[LiveServer]:
     """A server that runs, filled for pgbench."""
     place = Path(mkdtemp(prefix="ascar-live-", dir="/var/tmp"))
     os.chown(place, postgresql_account().uid, -1)
     server = LiveServer(place, cluster=cluster)
     try:
-        server.create(settings)
+        server.create(settings, segment_mb=segment_mb)
         server.start()
         server.fill()
         server.ask("CREATE EXTENSION pg_stat_statements")

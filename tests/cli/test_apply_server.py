@@ -258,6 +258,28 @@ def test_it_stays_once_it_is_confirmed_and_drift_names_what_somebody_changed(
         server.kept.write_bytes(before[-1])
 
 
+def test_what_promises_less_than_is_in_force_is_refused(
+    ascar: Any, server: Server, live: Path, run: Any
+) -> None:
+    if server.kind != "postgresql":
+        pytest.skip("the others' settings that promise something are left alone while they work")
+    number = run(checkpoint_timeout=200, work_mem=16384)
+    server.write("checkpoint_timeout", "60")
+    becomes(lambda: server.read("checkpoint_timeout") == "60")
+    try:
+        refused = ascar("apply", number, "--server", live, "--allow-live", server.name)
+        assert refused.status == 2
+        assert "checkpoint_timeout" in refused.error
+        assert "promises less" in refused.error
+        assert server.read("work_mem") != "16384"
+    finally:
+        server.write("checkpoint_timeout", "300")
+        assert server.kept is not None
+        lines = server.kept.read_text().splitlines(keepends=True)
+        server.kept.write_text("".join(one for one in lines if "checkpoint_timeout" not in one))
+        becomes(lambda: server.read("checkpoint_timeout") == "300")
+
+
 @pytest.mark.slow
 def test_over_a_reboot_postgresql_has_the_old_values_unless_they_are_confirmed(
     ascar: Any, keep_run: Callable[..., int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -98,6 +99,26 @@ def test_what_a_bad_read_ahead_costs_is_won_back(
     assert won > 5 * bad
     lines = ascar("export", "streams", "--as", "shell", "--json").document["lines"]
     assert any(line.endswith("queue/read_ahead_kb") for line in lines), lines
+
+
+def test_an_application_that_is_at_work_is_the_load(
+    ascar: Callable[..., Any], study: Path, place: Path, tmp_path: Path
+) -> None:
+    text = study.read_text()
+    study.write_text(text[: text.index("[workload]")] + text[text.index("[verify]") :])
+    words = f"while :; do {tmp_path}/stream.sh {place}/data; done"
+    with subprocess.Popen(
+        ["sh", "-c", words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as application:
+        try:
+            tuned = ascar("tune", study, "--json")
+        finally:
+            os.killpg(application.pid, signal.SIGKILL)
+    assert tuned.status == 0, tuned.err
+    assert tuned.document["verdict"]["kind"] == "improved"
+    assert tuned.document["recommended"]["block_read_ahead_kb"] >= 64
+    metrics = tuned.document["best"]["metrics"]
+    assert {"throughput_ops_per_s", "latency_ms_mean_read"} <= set(metrics)
 
 
 def test_killed_at_any_moment_the_disk_is_as_before(study: Path, place: Path, seed: int) -> None:

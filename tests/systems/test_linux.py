@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ import pytest
 from ascar.catalogues import DEVICE_MARK, linux
 from ascar.errors import EnvironmentLacks, StageFailed, StudyError
 from ascar.space import Range, identifier
+from ascar.systems.disk_activity import METRICS, DiskActivity
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import Devices, all_here, file_of, parameter_here
 from ascar.systems.linux import Linux
 from ascar.testing import TargetContract
+from ascar.workspace import LoadTiming, Workspace
 from volumes import volume_that_reads_ahead
 
 if TYPE_CHECKING:
@@ -194,6 +197,43 @@ def test_an_expert_searches_what_this_machine_has_and_no_more() -> None:
     for name, value in here.default().items():
         path = file_of(here[name].native, None)
         assert str(value) == KernelFiles().in_force(path), name
+
+
+def test_what_applications_get_of_a_disk_is_told_by_the_kernel_s_totals() -> None:
+    class Files(KernelFiles):
+        lines = (
+            "100 5 800 50 10 0 80 40 0 1 1 0 0 0 0 0 0\n",
+            "300 5 8800 150 60 0 480 540 2 1 1 0 0 0 0 0 0\n",
+        )
+
+        def text(self, path: Path) -> str:
+            assert path == Path("/sys/block/sda/stat")
+            return Files.lines[0]
+
+    activity = DiskActivity("sda", Files())
+    before = activity.totals()
+    Files.lines = Files.lines[1:]
+    now = replace(activity.totals(), counted_s=before.counted_s + 2)
+    assert now.since(before) == {
+        "throughput_ops_per_s": 125,
+        "throughput_bytes_per_s": (8000 + 400) * 512 / 2,
+        "latency_ms_mean": 600 / 250,
+        "latency_ms_mean_read": 0.5,
+        "latency_ms_mean_write": 10,
+    }
+    assert set(now.since(before)) == METRICS == Linux({}).reported
+    Files.lines = ("1 2 3\n",)
+    with pytest.raises(StageFailed, match="has 3 fields; must have 11"):
+        activity.totals()
+    with pytest.raises(StageFailed, match="/sys/block/none9/stat: cannot be read; is the disk gone"):
+        DiskActivity("none9", KernelFiles()).totals()
+
+
+def test_applications_are_no_load_where_no_disk_is_named(tmp_path: Path) -> None:
+    target = Linux({"settings": ["vm.dirty_ratio"]})
+    pace = LoadTiming(0.2, 0.4, 0.1, lambda _: False)
+    with pytest.raises(StageFailed, match=r"name target\.path or target\.device"):
+        target.run(Workspace(tmp_path), pace)
 
 
 @pytest.fixture

@@ -321,6 +321,15 @@ def test_a_bound_of_what_is_weaker_is_the_default() -> None:
                 assert list(one.weaker) == [f">{one.default}"], one.name
 
 
+def test_pages_of_transactions_are_kept_in_whole_banks() -> None:
+    """A server refuses what is no multiple of 16 pages; pg_settings does not tell (check_slru_buffers)."""
+    kept = [one for one in postgresql_of(18).values() if one.since == 17 and one.name.endswith("_buffers")]
+    assert len(kept) == 7
+    for one in kept:
+        assert one.step == 16 * 8, one.name
+        assert not [number for number in (*one.search, one.default) if number % one.step], one.name
+
+
 TAKEN_ROWS = """work_mem|integer|user|kB|64|8192|
 jit|bool|user||||
 wal_compression|enum|superuser||||pglz,lz4,on,off
@@ -343,6 +352,74 @@ def test_settings_are_as_the_server_that_runs_has_them() -> None:
         "wide", {"work_mem": 4096, "jit": True, "shared_buffers": 8}, 1, 1 << 30, settings=taken
     )
     assert space.names == ("work_mem", "jit")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "value"),
+    [
+        ("max_wal_size", "4GB", 4096),
+        ("max_wal_size", "4096 MB", 4096),
+        ("shared_buffers", "1GB", 1 << 20),
+        ("wal_buffers", -1, -1),
+        ("checkpoint_timeout", "15min", 900),
+        ("commit_delay", "1ms", 1000),
+        ("autovacuum_vacuum_cost_delay", "0.5ms", 0.5),
+        ("random_page_cost", 1.1, 1.1),
+        ("synchronous_commit", False, "off"),
+        ("synchronous_commit", "remote_apply", "remote_apply"),
+        ("jit", "off", False),
+        ("fsync", True, True),
+    ],
+)
+def test_a_setting_of_today_is_read_as_it_is_shown(name: str, written: object, value: object) -> None:
+    found = postgresql()[name].given(written)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_study_begins_with_the_settings_of_today_and_promises_no_less() -> None:
+    today = {"max_wal_size": "4GB", "checkpoint_timeout": "1min", "synchronous_commit": "off", "fsync": "off"}
+    space = PostgreSQL({"settings": today, "parameters": "wide"}).space
+    default = space.default()
+    assert [default[name] for name in today] == [4096, 60, "off", False]
+    assert space["max_wal_size"].weakens(2048) == frozenset()
+    assert space["max_wal_size"].weakens(8192) == space["checkpoint_timeout"].weakens(61) == {"availability"}
+    assert space["synchronous_commit"].weakens("local") == space["fsync"].weakens(True) == frozenset()
+    space_from_table({}, space).validate(default)
+
+
+def test_settings_of_today_that_are_not_searched_are_in_force_all_the_same(place: str) -> None:
+    today = {"autovacuum_naptime": "2min", "work_mem": "8MB"}
+    with PostgreSQL({"directory": place, "memory": "1 GiB", "settings": today}) as target:
+        target.apply(target.space.default())
+        server = target._server
+        assert server is not None
+        assert server.ask("SHOW autovacuum_naptime").strip() == "2min"
+        assert server.ask("SHOW work_mem").strip() == "8MB"
+        assert target.describe()["settings"] == {"autovacuum_naptime": "120", "work_mem": "8192"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"wal_level": "minimal"}, "target.settings.wal_level: must be a setting that bears on speed"),
+        ({"work_men": "4MB"}, "did you mean 'work_mem'"),
+        ({"work_mem": 4096}, "target.settings.work_mem = 4096: must have a unit, such as 4096kB"),
+        (
+            {"work_mem": "4 parsecs"},
+            "target.settings.work_mem = '4 parsecs': must be a number with a unit of",
+        ),
+        ({"work_mem": "lots"}, "must be a number with a unit of TB, GB, MB, kB, B"),
+        ({"work_mem": True}, "must be a number with a unit of"),
+        ({"random_page_cost": "1kB"}, "must be a number"),
+        ({"jit": "maybe"}, "target.settings.jit = 'maybe': must be on or off"),
+        ({"synchronous_commit": "never"}, "must be one of remote_apply, on, remote_write, local, off"),
+    ],
+)
+def test_a_wrong_setting_of_today_is_one_line(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError) as told:
+        PostgreSQL({"settings": settings})
+    assert words in told.value.message
+    assert "\n" not in told.value.message
 
 
 @pytest.mark.parametrize(
@@ -471,6 +548,36 @@ def test_each_trial_starts_on_the_same_data_and_a_server_that_refuses_fails_its_
     assert server.ask("SHOW work_mem").strip() == "8MB"
     assert server.ask(rows).strip() == "0"
     assert len(running(place, "postgres")) >= 1
+
+
+@pytest.mark.root
+@pytest.mark.machine
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("mkfs.xfs") or not shutil.which("filefrag"), reason="no XFS here")
+def test_trials_share_the_blocks_of_their_data_where_the_file_system_can() -> None:
+    with server_place(postgresql_account(), "ascar-pg-") as folder:
+        image, place = Path(folder, "image"), Path(folder, "xfs")
+        with image.open("wb") as file:
+            file.truncate(1 << 30)
+        place.mkdir()
+        subprocess.run(["mkfs.xfs", "-q", "-m", "reflink=1", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        try:
+            place.chmod(0o777)
+            with PostgreSQL({"directory": str(place), "memory": "1 GiB"}) as target:
+                load = open_workload({"kind": "pgbench", "scale": 3, "clients": 2})
+                target.apply(target.space.default())
+                load.prepare(target.workspace)
+                target.settle()
+                server = target._server
+                assert server is not None
+                largest = max((server.data / "base").rglob("*"), key=lambda one: one.stat().st_size)
+                assert largest.stat().st_size > 20 << 20
+                told = subprocess.run(["filefrag", "-v", largest], capture_output=True, text=True, check=True)
+                assert "shared" in told.stdout, told.stdout
+                assert load.run(target.workspace, PACE).metrics["operations"] > 0
+        finally:
+            subprocess.run(["umount", place], check=True)
 
 
 def test_a_server_that_dies_under_its_load_fails_the_trial_alone(target: PostgreSQL) -> None:

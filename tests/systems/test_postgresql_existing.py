@@ -182,6 +182,17 @@ def test_its_space_is_what_the_server_takes_and_promises_no_less_than_today(serv
     assert is_as_before(server)
 
 
+@pytest.mark.slow
+def test_the_log_is_never_less_than_two_of_its_segments_with_which_the_server_would_not_start() -> None:
+    with live_server(cluster="segments", segment_mb=256) as server:
+        with target_of(server) as target:
+            assert [target.space[name].domain.low for name in ("min_wal_size", "max_wal_size")] == [512, 512]
+            default = target.space.default()
+            least = target.space.validate({**default, "min_wal_size": 512, "max_wal_size": 512})
+            apply_checked(target, least)
+        assert is_as_before(server)
+
+
 def with_rules(server: LiveServer, rules: str) -> None:
     """Have the server take other rules of who may connect, and how."""
     loaded = server.ask("SELECT pg_conf_load_time()")

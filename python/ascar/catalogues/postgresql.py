@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,9 @@ BYTES = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20,
 
 _MEMORY = {name: BYTES[name] for name in ("TB", "GB", "MB", "kB", "B")}
 _TIMES_US = {"d": 86_400 * 10**6, "h": 3600 * 10**6, "min": 60 * 10**6, "s": 10**6, "ms": 1000, "us": 1}
+
+_AMOUNT = re.compile(r"(?P<number>-?[0-9]{1,15}(?:\.[0-9]{1,9})?) ?(?P<unit>[A-Za-z]{0,3})")
+_BOOLEANS = {"on": True, "off": False, "true": True, "false": False}
 
 VERSION_MIN = 15
 """The oldest version that ascar tunes; PostgreSQL maintains none before it."""
@@ -121,6 +125,34 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
         unit = next((one for one, size in units.items() if amount % size == 0), self.unit)
         return f"{amount / units[unit]:.15g}{unit}"
 
+    def given(self, value: object) -> Value:
+        """A value as a person writes it, in postgresql.conf or as SHOW does: "4GB", "15min", "on", 1.1, -1.
+
+        Raises:
+            SpaceError: it cannot be read as one of the setting's.
+        """
+        if self.kind == "boolean":
+            word = str(value).lower()
+            if word not in _BOOLEANS:
+                raise SpaceError("must be on or off")
+            return _BOOLEANS[word]
+        if self.kind == "choice":
+            word = self.text(value) if isinstance(value, bool) else str(value)
+            if word not in self.values:
+                raise SpaceError(f"must be one of {', '.join(self.values)}")
+            return word
+        units = next((units for units in (_MEMORY, _TIMES_US) if self.unit in units), None)
+        found = None if isinstance(value, bool) else _AMOUNT.fullmatch(str(value).strip())
+        if found is None or (found["unit"] and (units is None or found["unit"] not in units)):
+            of_units = f" with a unit of {', '.join(units)}" if units else ""
+            raise SpaceError(f"must be a number{of_units}")
+        number = float(found["number"])
+        if units is not None and number > 0:
+            if not found["unit"]:
+                raise SpaceError(f"must have a unit, such as {found['number']}{self.unit}")
+            number *= units[found["unit"]] / units[self.unit]
+        return round(number) if self.kind == "integer" else number
+
     def end(self, index: int) -> str:
         """The begin or the end of what is searched, as the server's configuration file writes it."""
         number = self.search[index]
@@ -134,16 +166,26 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
             most: the greatest number.
             unit: the server's unit of both.
         """
+        known = self.narrowed(least, most, unit)
+        with suppress(SpaceError):
+            known.parameter()
+            return known
+        return None
+
+    def narrowed(self, least: str, most: str, unit: str) -> PostgresSetting:
+        """The setting with what a range leaves of the one that is searched, which may be nothing.
+
+        Args:
+            least: the least number, as the server tells it.
+            most: the greatest number.
+            unit: the server's unit of both.
+        """
         low, high = self.search
         begin, end = max(low, float(self.value(least, unit))), min(high, float(self.value(most, unit)))
         if self.kind == "integer":
             begin = low + math.ceil((begin - low) / self.step) * self.step
             end = low + math.floor((end - low) / self.step) * self.step
-        known = msgspec.structs.replace(self, search=(begin, end))
-        with suppress(SpaceError):
-            known.parameter()
-            return known
-        return None
+        return msgspec.structs.replace(self, search=(begin, end))
 
     def value(self, text: str, unit: str) -> bool | int | float | str:
         """A value from what pg_settings tells: its columns `setting` and `unit`."""

@@ -7,6 +7,8 @@ parameters = "expert"           # or "wide"
 remounts = "allowed"            # optional: options of the mount that holds the path are tuned too; needs root
 cgroup = "system.slice/my.service"  # optional: settings of the application's control group are tuned too
 node = "server1"                # optional: the machine, by the name of its [[node]]; else this one
+
+Without [workload], the machine's own applications are the load, seen by the totals of the disk.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from ascar.systems.catalogue import KnownParameter
 from ascar.systems.control_group import ControlGroup
 from ascar.systems.counters import Counters, counter_names
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
+from ascar.systems.disk_activity import METRICS, DiskActivity
+from ascar.systems.existing.load import live_readings
 from ascar.systems.group_files import controllers_here
 from ascar.systems.holders import holder_of
 from ascar.systems.keeper import Keeper, load_directory
@@ -65,9 +69,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ascar.nodes import Node
+    from ascar.results.measurement import Readings
     from ascar.space import Configuration, Value
     from ascar.systems.noted_settings import NotedSettings
     from ascar.systems.place import Place
+    from ascar.workspace import LoadTiming
 
 _BESIDE = (OF_MOUNT, OF_GROUP)
 _SETTINGS_MAX = 100
@@ -288,6 +294,29 @@ class Linux(Target):
         """The greatest age of dirty pages, or the commit interval that is tuned where it is longer."""
         commits = [float(configuration[name]) for name in _COMMITS if name in configuration]
         return max(write_back_cycle_s(configuration, KernelFiles(self._node).in_force), *commits, 0.0)
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """What applications get of the disk, where they are the load."""
+        return METRICS
+
+    def prepare(self, workspace: Workspace) -> None:  # noqa: ARG002
+        """Nothing: the applications have their data."""
+        return
+
+    def run(self, workspace: Workspace, pace: LoadTiming) -> Readings:  # noqa: ARG002
+        """Read what the machine's own applications get of the disk.
+
+        Raises:
+            StageFailed: the study names no disk, it is gone, or nothing used it.
+        """
+        disk = self._devices.disk
+        if disk is None:
+            raise StageFailed(
+                "load", "without [workload], applications are the load: name target.path or target.device"
+            )
+        nothing = f"nothing was read from or written to {disk}; let your applications work"
+        return live_readings(DiskActivity(disk, KernelFiles(self._node)), pace, nothing)
 
     @property
     def workspace(self) -> Workspace:

@@ -48,7 +48,7 @@ class CephActivity:
     """
 
     tells_s = 0.0
-    """A cluster has its own `mgr_stats_period`: a study says by `[measurement] reading` how long readings are."""
+    """A cluster has a period of its own (`mgr_stats_period`); `[measurement] reading` says more."""
 
     def __init__(self, session: CephSession) -> None:
         self.session = session

@@ -36,6 +36,7 @@ class ActivityTotals:
         operations: what clients have had done, our own left out.
         statements: by class, the number of statements and the milliseconds that they took; "" is no class.
         probes: by metric, the number of our own requests and the milliseconds that they took.
+        amounts: by metric, totals whose growth a second it is.
     """
 
     read_s: float
@@ -43,6 +44,7 @@ class ActivityTotals:
     operations: float
     statements: Mapping[str, tuple[float, float]]
     probes: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    amounts: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def since(self, before: ActivityTotals) -> dict[str, float]:
         """The metrics between two moments; of what did not happen, none.
@@ -53,6 +55,8 @@ class ActivityTotals:
         found: dict[str, float] = {}
         if seconds > 0 and self.operations >= before.operations:
             found[THROUGHPUT] = (self.operations - before.operations) / seconds
+            for metric, amount in self.amounts.items():
+                found[metric] = max(0.0, amount - before.amounts.get(metric, 0.0)) / seconds
         all_calls = all_ms = 0.0
         for kind, now in self.statements.items():
             calls, spent_ms = _grown(now, before.statements.get(kind))
@@ -84,16 +88,15 @@ class ActivityTotals:
             operations=self.operations - (before.operations - begun.operations),
             statements=_moved(self.statements, before.statements, begun.statements),
             probes=_moved(self.probes, before.probes, begun.probes),
+            amounts={
+                metric: amount - (before.amounts.get(metric, 0.0) - begun.amounts.get(metric, 0.0))
+                for metric, amount in self.amounts.items()
+            },
         )
 
 
-class LiveActivity(Protocol[S_co]):
+class ActivityReader(Protocol):
     """Reads the statistics."""
-
-    @property
-    def session(self) -> S_co:
-        """The session that it reads by."""
-        ...
 
     @property
     def tells_s(self) -> float:
@@ -106,6 +109,15 @@ class LiveActivity(Protocol[S_co]):
         Raises:
             StageFailed: the server does not answer.
         """
+        ...
+
+
+class LiveActivity(ActivityReader, Protocol[S_co]):
+    """Reads the statistics of a server."""
+
+    @property
+    def session(self) -> S_co:
+        """The session that it reads by."""
         ...
 
 

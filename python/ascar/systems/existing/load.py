@@ -10,13 +10,13 @@ from ascar.results.measurement import Readings, Series
 from ascar.systems.existing.activity import THROUGHPUT
 
 if TYPE_CHECKING:
-    from ascar.systems.existing.activity import ActivityTotals, LiveActivity, LiveSession
+    from ascar.systems.existing.activity import ActivityReader, ActivityTotals
     from ascar.workspace import LoadTiming
 
 _LOOK_S = 0.1
 
 
-def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing: str) -> Readings:
+def live_readings(activity: ActivityReader, pace: LoadTiming, nothing: str) -> Readings:
     """What the clients get, reading by reading.
 
     Where clients are in the statistics from time to time only, readings are no shorter than that: each would
@@ -26,7 +26,7 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
     Args:
         activity: tells it.
         pace: how long, and how often.
-        nothing: what it means that nothing was done, such as "no transaction was committed".
+        nothing: what it means that nothing was done, and what helps.
 
     Raises:
         StageFailed: the server does not answer, or clients have nothing done.
@@ -57,11 +57,11 @@ def live_readings(activity: LiveActivity[LiveSession], pace: LoadTiming, nothing
             break
     metrics = before.since(begun)
     if not metrics.get(THROUGHPUT):
-        raise StageFailed("load", f"{nothing} on the server; let its clients work, or name a load")
+        raise StageFailed("load", f"{nothing}, or name a load")
     return Readings(series(), metrics, before.read_s - first.read_s, ended)
 
 
-def _counted(activity: LiveActivity[LiveSession]) -> ActivityTotals:
+def _counted(activity: ActivityReader) -> ActivityTotals:
     """The statistics at a moment at which sessions have told of their work."""
     first = activity.totals()
     now = _next(activity)
@@ -70,6 +70,6 @@ def _counted(activity: LiveActivity[LiveSession]) -> ActivityTotals:
     return now
 
 
-def _next(activity: LiveActivity[LiveSession]) -> ActivityTotals:
+def _next(activity: ActivityReader) -> ActivityTotals:
     time.sleep(_LOOK_S)
     return activity.totals()

@@ -323,7 +323,8 @@ class ExistingTarget(Target, Generic[S, F]):
         Raises:
             StageFailed: the server does not answer, or has no clients.
         """
-        return live_readings(self._activity(self._entered().session, ()), pace, self.nothing)
+        nothing = f"{self.nothing} on the server; let its clients work"
+        return live_readings(self._activity(self._entered().session, ()), pace, nothing)
 
     @property
     def workspace(self) -> Workspace:

@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 IN_FORCE = "SELECT name, setting, coalesce(unit, '') FROM pg_settings"
 """The statement whose rows these are."""
 
-TAKEN = """SELECT name, vartype, context, coalesce(unit, ''), coalesce(min_val, ''), coalesce(max_val, ''),
- coalesce(array_to_string(enumvals, ','), '')
+TAKEN = """SELECT name, vartype, context, coalesce(unit, ''),
+ CASE WHEN name IN ('min_wal_size', 'max_wal_size') THEN
+ (SELECT (2 * setting::bigint / 1048576)::text FROM pg_settings WHERE name = 'wal_segment_size')
+ ELSE coalesce(min_val, '') END, coalesce(max_val, ''), coalesce(array_to_string(enumvals, ','), '')
  FROM pg_settings WHERE context <> 'internal' AND name !~ '[.]'"""
-"""The statement whose rows say what the server takes."""
+"""The statement whose rows say what the server takes.
+
+With less than two segments of the log it takes a reload, and does not start (ReadControlFile in xlog.c).
+"""
 
 CHOSEN = "SELECT name FROM pg_settings WHERE source IN ('default', 'override')"
 """The statement whose rows are the settings that nobody has set: the server may have chosen their values."""
@@ -57,13 +62,14 @@ def as_taken(settings: Mapping[str, PostgresSetting], rows: str) -> dict[str, Po
         _, kind, context, unit, least, most, words = told.get(name, ("",) * 7)
         if _KINDS.get(kind) != one.kind or context not in _CONTEXTS:
             continue
-        known: PostgresSetting | None = replace(one, context=context)
+        known, is_left = replace(one, context=context), True
         if one.kind == "choice":
-            values = tuple(value for value in one.values if value in words.split(","))
-            known = replace(one, context=context, values=values) if len(values) > 1 else None
+            known = replace(known, values=tuple(value for value in one.values if value in words.split(",")))
+            is_left = len(known.values) > 1
         elif least and most:
-            known = replace(one, context=context).within(least, most, unit)
-        if known is not None:
+            known = known.narrowed(least, most, unit)
+            is_left = known.search[0] < known.search[1]
+        if is_left:
             found[name] = known
     return found
 

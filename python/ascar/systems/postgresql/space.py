@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ascar.catalogues.postgresql import postgresql, postgresql_of
+from ascar.errors import SpaceError, StudyError
 from ascar.expression import parse
 from ascar.space import Guarantee, Space
+from ascar.space.suggestion import hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ascar.catalogues.postgresql import PostgresSetting
     from ascar.program.postgresql import Programs
     from ascar.space import Parameter, Value
+    from ascar.systems.own_server import Given
 
 _AUTOVACUUM_WORKERS = 3
 EXAMPLES = {
@@ -57,8 +60,41 @@ def _in_range(programs: Programs, listed: Mapping[str, PostgresSetting]) -> Mapp
     return {name: found[name] for name in listed if name in found}
 
 
+def settings_of_today(
+    settings: Mapping[str, Given], known: Mapping[str, PostgresSetting]
+) -> dict[str, Value]:
+    """What a study says of the settings of a server of today.
+
+    Args:
+        settings: as the study gives them.
+        known: the settings that the installed server has.
+
+    Raises:
+        StudyError: there is no such setting, or it cannot have that value.
+    """
+    found: dict[str, Value] = {}
+    for name, value in settings.items():
+        key = f"target.settings.{name[:60]}"
+        one = known.get(name.lower())
+        if one is None:
+            raise StudyError(
+                f"{key}: must be a setting that bears on speed, as the wide space lists them"
+                f"{hint(name, list(known))}"
+            )
+        try:
+            found[one.name] = one.given(value)
+            one.found(found[one.name])
+        except SpaceError as error:
+            raise StudyError(f"{key} = {value!r:.80}: {error.message}") from None
+    return found
+
+
 def postgresql_space(
-    parameters: str, settings: Iterable[PostgresSetting], max_connections: int, memory_bytes: int
+    parameters: str,
+    settings: Iterable[PostgresSetting],
+    max_connections: int,
+    memory_bytes: int,
+    given: Mapping[str, Value] | None = None,
 ) -> Space:
     """The settings that a study searches.
 
@@ -70,8 +106,15 @@ def postgresql_space(
         settings: those that the server has.
         max_connections: the connections that the server takes.
         memory_bytes: the memory that the server may use.
+        given: the values in force today, where they are others than the server's defaults.
     """
-    space = _space_of([one.parameter() for one in settings if one.is_searched(parameters)])
+    today = given or {}
+    made = (
+        one.found(today[one.name]) if one.name in today else one.parameter()
+        for one in settings
+        if one.is_searched(parameters)
+    )
+    space = _space_of([one for one in made if one is not None])
     return _with_memory(_with_orders(space), space.default(), max_connections, memory_bytes)
 
 

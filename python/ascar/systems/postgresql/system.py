@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ascar.catalogues.advice import advised_values
 from ascar.catalogues.postgresql import VERSION_MIN, postgresql
 from ascar.errors import EnvironmentLacks, StudyError
@@ -22,11 +24,11 @@ from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Sample, Starter
 from ascar.systems.needs import found_by
-from ascar.systems.own_server import OwnServerTarget, ServerKeys
+from ascar.systems.own_server import Given, OwnServerTarget, ServerKeys
 from ascar.systems.postgresql import counters as statistics
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import SOCKET, PostgresServer
-from ascar.systems.postgresql.space import EXAMPLES, postgresql_space, settings_here
+from ascar.systems.postgresql.space import EXAMPLES, postgresql_space, settings_here, settings_of_today
 from ascar.systems.postgresql.statements import forms_of, settings_of
 from ascar.systems.starter import PLAIN
 
@@ -55,9 +57,12 @@ class PostgreSQLOptions(ServerKeys, frozen=True, forbid_unknown_fields=True):
         user: the account that runs the server. None: the caller's, or "postgres" where root calls.
         version: the major version to run. None: the newest one that is installed.
         max_connections: the connections that the server takes.
+        settings: settings as the server of today has them, by its own names and as SHOW writes them: the
+            default of the study.
     """
 
     max_connections: int = 100
+    settings: dict[str, Given] = msgspec.field(default_factory=dict[str, Given])
 
 
 class PostgreSQL(OwnServerTarget[PostgresServer]):
@@ -77,7 +82,12 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
     default_workload: str | None = "pgbench"
     starter = Starter(
         target={"parameters": '"expert"', "memory": '"1 GiB"'},
-        shown={"memory_limit": '"2 GiB"', "user": '"postgres"', "version": "15"},
+        shown={
+            "memory_limit": '"2 GiB"',
+            "user": '"postgres"',
+            "version": "15",
+            "settings": '{ max_wal_size = "4GB", checkpoint_timeout = "15min" }',
+        },
         space={**PLAIN, **EXAMPLES},
         workload=lambda: {"kind": '"pgbench"'},
         online={"server": "existing"},
@@ -97,12 +107,14 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
                 f"PostgreSQL {self._programs.version} is too old; ascar tunes versions from {VERSION_MIN} on"
             )
         known = list(settings_here(self._programs))
+        self._given = settings_of_today(self.options.settings, {one.name: one for one in known})
         self.advice = advised_values(known, self._memory_bytes)
         self.space = postgresql_space(
             self.options.parameters,
             known,
             self.options.max_connections,
             self._memory_bytes,
+            self._given,
         )
 
     def _made(self, place: Path, keeper: Keeper) -> PostgresServer:
@@ -110,7 +122,8 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
         return PostgresServer(self._programs, self._account, place, keeper, fixed)
 
     def _lines(self, configuration: Configuration) -> Sequence[str]:
-        return settings_of(configuration)
+        others = {name: value for name, value in self._given.items() if name not in self.space.names}
+        return settings_of({**others, **configuration})
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """What pg_settings says is in force.
@@ -142,10 +155,12 @@ class PostgreSQL(OwnServerTarget[PostgresServer]):
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
+        settings = {name: str(value) for name, value in self._given.items()}
         return {
             **super().describe(),
             "postgresql": self._programs.version,
             "max_connections": self.options.max_connections,
+            **({"settings": settings} if settings else {}),
         }
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
