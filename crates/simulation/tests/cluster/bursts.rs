@@ -1,7 +1,7 @@
 //! What a burst of writes into one shared file is made of, each piece beside a calculation by hand: nodes with ranks,
 //! locks on ranges, requests that take in what comes while they wait, time-outs.
 
-use crate::common::{random, scenario};
+use crate::common::{bursts_of_ranks, random, scenario, shared_ranges};
 use ascar_simulation::{Outcome, run};
 use serde_json::{Value, json};
 
@@ -143,4 +143,35 @@ fn a_late_request_counts_once_each_time_out() {
     let result = outcome(&value);
     near(result.service_time.latency_ms_mean, 64.0 * 10.48576, 0.01);
     near(result.timeouts as f64 / result.requests as f64, 2.0, 0.01);
+}
+
+#[test]
+fn ranges_are_passed_on_after_failures() {
+    // Whatever is lost, slowed or held up, and whoever ignores its window: at the end all work again.
+    for mut value in [bursts_of_ranks(), shared_ranges()] {
+        value["warmup_s"] = json!(0.0);
+        value["duration_s"] = json!(40.0);
+        value["control"]["timeout_s"] = json!(1.0);
+        value["failures"] = json!([
+            { "kind": "dead-server", "server": 1, "at_s": 3, "for_s": 5 },
+            { "kind": "network-pause", "at_s": 10, "for_s": 2 },
+            { "kind": "slow-server", "server": 2, "at_s": 14, "for_s": 4, "factor": 20 },
+        ]);
+        let mut rogue = value["clients"][0].clone();
+        rogue["rogue"] = json!(true);
+        rogue["count"] = json!(2);
+        value["clients"] = json!([value["clients"][0], rogue]);
+        let result = outcome(&value);
+        let late: f64 = result.total_mb_per_s[30..].iter().sum::<f64>() / 10.0;
+        assert!(
+            late > 10.0,
+            "{}: {:?}",
+            value["name"],
+            result.total_mb_per_s
+        );
+        for (client, ticks) in result.clients_mb_per_s.iter().enumerate() {
+            assert!(ticks[30..].iter().sum::<f64>() > 0.0, "client {client}");
+        }
+        assert!(result.timeouts > 0);
+    }
 }
