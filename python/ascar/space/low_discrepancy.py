@@ -38,10 +38,10 @@ class SobolPoints:
         self._width, self._rng, self._drawn = width, rng, 0
         known = min(width, _DIMENSIONS_MAX)
         bits = rng.integers(2, size=(known, _BITS), dtype=np.uint32)
-        self._last = bits @ (1 << np.arange(_BITS, dtype=np.uint32))
+        self._last = bits @ (np.uint32(1) << np.arange(_BITS, dtype=np.uint32))
         mixing = np.tril(rng.integers(2, size=(known, _BITS, _BITS), dtype=np.uint32), -1)
         mixing[:, np.arange(_BITS), np.arange(_BITS)] = 1
-        self._changes = _packed(_directions(known) @ mixing.transpose(0, 2, 1) & 1).T
+        self._changes = _packed(_directions(known) @ mixing.transpose(0, 2, 1) & np.uint32(1)).T
 
     def following(self, count: int) -> NDArray[np.float64]:
         """(count, width): the points that follow those before, each coordinate in [0, 1)."""
@@ -114,7 +114,7 @@ def _directions(width: int) -> NDArray[np.uint32]:
 
 def _packed(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Numbers of bits, the highest first, along the last axis."""
-    return bits @ (1 << np.arange(_BITS, dtype=np.uint32)[::-1])
+    return bits @ (np.uint32(1) << np.arange(_BITS, dtype=np.uint32)[::-1])
 
 
 def _primes() -> Iterator[int]:
