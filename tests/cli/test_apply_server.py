@@ -270,7 +270,7 @@ def test_what_promises_less_than_is_in_force_is_refused(
         refused = ascar("apply", number, "--server", live, "--allow-live", server.name)
         assert refused.status == 2
         assert "checkpoint_timeout" in refused.error
-        assert "promises less" in refused.error
+        assert "weakens availability" in refused.error
         assert server.read("work_mem") != "16384"
     finally:
         server.write("checkpoint_timeout", "300")
