@@ -23,7 +23,7 @@ def test_no_command_has_a_status_of_its_own():
             if isinstance(node, ast.Return):
                 told = node.value
                 ends = [told.body, told.orelse] if isinstance(told, ast.IfExp) else [told]
-                numbers = [one.value for one in ends if isinstance(one, ast.Constant)]
+                numbers = [one.value for one in ends if isinstance(one, ast.Constant) and one.value is not True]
                 assert not {1, 2, 3, 130} & set(numbers), f"{path.name}:{node.lineno}"
 
 

@@ -21,7 +21,6 @@ SOCKET: Final = "/run/systemd/journal/socket"
 _PRIORITIES: Final = {"error: ": 3, "warning: ": 4}
 """By how a line begins (syslog(3)); others only inform."""
 _INFORMS: Final = 6
-_STANDARD_ERROR: Final = 2
 _ROLES: Final = {"capes train": "learner"}
 """What units and nodes call a command."""
 
@@ -74,7 +73,7 @@ def command_of(arguments: Sequence[str]) -> str:
 def _has_standard_error() -> bool:
     """Whether standard error is the file that the variable names: it may have been redirected since."""
     try:
-        found = os.fstat(_STANDARD_ERROR)
+        found = os.fstat(2)
     except OSError:
         return False
     return os.environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
