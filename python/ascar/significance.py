@@ -41,9 +41,19 @@ def signed_rank_p_value(differences: NDArray[np.float64]) -> float:
     """
     if not differences.any():
         return 1.0
+    score, deviation = signed_rank_sum(differences)
+    return two_sided(score / deviation)
+
+
+def signed_rank_sum(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """The sum of signed ranks, and its standard deviation where each rank has either sign as likely."""
     ranks = mid_ranks(np.abs(differences))
-    # Each rank has either sign with equal chance: its variance is its square, ties or not.
-    z = float((np.sign(differences) * ranks).sum()) / math.sqrt(float((ranks**2).sum()))
+    # Then the variance of a rank is its square, ties or not.
+    return float((np.sign(differences) * ranks).sum()), math.sqrt(float((ranks**2).sum()))
+
+
+def two_sided(z: float) -> float:
+    """The chance of a standard normal number at least as far from 0."""
     return math.erfc(abs(z) / math.sqrt(2))
 
 

@@ -226,8 +226,8 @@ def _lazy(runs: Runs, pieces: _Pieces | None) -> Check | None:
     effect = min(0.0, float(np.median(mine)))
     if len(others):
         z = _rank_sum(mine, others)
-        below = _normal_below(z)
-        result = HypothesisTest(f"{result.name}; against the others", z, max(p, below), own.sample)
+        p = max(p, _core.normal_below(z))
+        result = HypothesisTest(f"{result.name}; against the others", z, p, own.sample)
         effect = min(0.0, effect, float(np.median(mine) - np.median(others)))
     return Check("lazy-initialization", result, effect)
 
@@ -258,10 +258,6 @@ def _rank_sum(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     variance = n * m / (n + m - 1) * float(((ranks - ranks.mean()) ** 2).mean())
     apart = float(ranks[:n].sum()) - n * (n + m + 1) / 2
     return float(np.sign(apart) * max(abs(apart) - 0.5, 0.0) / np.sqrt(max(variance, _SMALL)))
-
-
-def _normal_below(z: float) -> float:
-    return _core.normal_below(z)
 
 
 def _sample(runs: Runs, rng: np.random.Generator) -> Runs:

@@ -186,7 +186,8 @@ def linked(runs: Runs, spread: Spread) -> list[ParameterEffect]:
             continue
         statistic = _kruskal(spread.rsd[kept], of[kept])
         if statistic is not None:
-            found.append((name, statistic, len(large), _chi2_above(statistic, len(large) - 1)))
+            p = _core.chi_squared_above(max(statistic, 0.0), len(large) - 1)
+            found.append((name, statistic, len(large), p))
     found.sort(key=lambda one: one[3])
     adjusted = holm([one[3] for one in found])
     return [ParameterEffect(*one, p) for one, p in zip(found, adjusted, strict=True)]
@@ -210,7 +211,3 @@ def _kruskal(values: NDArray[np.float64], of: NDArray[np.intp]) -> float | None:
     sums, counts = np.bincount(of, ranks), np.bincount(of)
     used = counts > 0
     return float((12 / (n * (n + 1)) * (sums[used] ** 2 / counts[used]).sum() - 3 * (n + 1)) / ties)
-
-
-def _chi2_above(statistic: float, freedom: int) -> float:
-    return _core.chi_squared_above(max(statistic, 0.0), freedom)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.significance import mid_ranks
+from ascar.significance import signed_rank_sum, two_sided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def seasonal_kendall(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> H
     if variance <= 0:
         return None
     z = math.copysign(max(abs(score) - 1, 0.0), score) / math.sqrt(variance)
-    return HypothesisTest("Kendall's S over configurations, Z", z, _two_sided(z), f"{runs} runs")
+    return HypothesisTest("Kendall's S over configurations, Z", z, two_sided(z), f"{runs} runs")
 
 
 def first_rank(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> HypothesisTest | None:
@@ -90,7 +90,7 @@ def first_rank(values: NDArray[np.float64], bounds: NDArray[np.intp]) -> Hypothe
     if variance <= 0:
         return None
     z = math.copysign(max(abs(score) - 0.5, 0.0), score) / math.sqrt(variance)
-    return HypothesisTest("rank of the first run, Z", z, _two_sided(z), f"{count} configurations")
+    return HypothesisTest("rank of the first run, Z", z, two_sided(z), f"{count} configurations")
 
 
 def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> HypothesisTest | None:
@@ -98,10 +98,9 @@ def signed_rank(differences: NDArray[np.float64], sample: str = "runs") -> Hypot
     left = differences[np.isfinite(differences) & (differences != 0)]
     if not len(left):
         return None
-    ranks = mid_ranks(np.abs(left))
-    score = float((np.sign(left) * ranks).sum())
-    z = math.copysign(max(abs(score) - 1, 0.0), score) / math.sqrt(float((ranks**2).sum()))
-    return HypothesisTest("signed ranks, Z", z, _two_sided(z), f"{len(left)} {sample}")
+    score, deviation = signed_rank_sum(left)
+    z = math.copysign(max(abs(score) - 1, 0.0), score) / deviation
+    return HypothesisTest("signed ranks, Z", z, two_sided(z), f"{len(left)} {sample}")
 
 
 def permuted(
@@ -184,7 +183,3 @@ def _equal(blocks: NDArray[np.float64]) -> NDArray[np.intp]:
         equal[:, lag:] += same
         equal[:, :-lag] += same
     return equal
-
-
-def _two_sided(z: float) -> float:
-    return math.erfc(abs(z) / math.sqrt(2))
