@@ -7,8 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
-import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,7 @@ import pytest
 from benchmarks.volumes import READ_LIMIT
 
 from ascar.systems.mount_options import mount_around
+from killed_studies import comes_back, killed_study
 from volumes import read_ahead_of, volume_that_reads_ahead
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
         (mounted / "data").write_bytes(random.Random(1).randbytes(2 << 20))
         subprocess.run(["sync", mounted / "data"], check=True)
         yield mounted
-        assert {one.name for one in mounted.iterdir()} == {"data", "lost+found"}
+        assert names_in(mounted) == {"data", "lost+found"}
 
 
 @pytest.fixture
@@ -72,6 +71,10 @@ def study(tmp_path: Path, place: Path) -> Path:
     path = tmp_path / "streams.toml"
     path.write_text(TEXT.replace("PATH", str(place)))
     return path
+
+
+def names_in(place: Path) -> set[str]:
+    return {one.name for one in place.iterdir()}
 
 
 def rates(load: Path, place: Path, read_ahead_kb: int) -> list[float]:
@@ -123,40 +126,28 @@ def test_an_application_that_is_at_work_is_the_load(
 
 def test_killed_at_any_moment_the_disk_is_as_before(study: Path, place: Path, seed: int) -> None:
     draw, queue = random.Random(seed), read_ahead_of(place)
+
+    def state() -> tuple[str, set[str]]:
+        return queue.read_text().strip(), names_in(place)
+
+    before = str(READ_AHEAD_KB), {"data", "lost+found"}
     for _ in range(5):
-        words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            time.sleep(draw.uniform(1.0, 12.0))
-            process.send_signal(signal.SIGKILL)
-        end_s = time.monotonic() + 60
-        while time.monotonic() < end_s and (
-            queue.read_text().strip() != str(READ_AHEAD_KB) or len(list(place.iterdir())) != 2
-        ):
-            time.sleep(0.1)
-        assert queue.read_text().strip() == str(READ_AHEAD_KB)
-        assert {one.name for one in place.iterdir()} == {"data", "lost+found"}
+        killed_study(study, draw.uniform(1.0, 12.0), queue.read_text)
+        assert comes_back(state, before) == before
 
 
 def test_killed_at_any_moment_the_mount_is_as_before(study: Path, place: Path, seed: int) -> None:
-    draw, before = random.Random(seed), mount_around(str(place)).options
+    draw, options = random.Random(seed), mount_around(str(place)).options
     text = study.read_text().replace(
         "[space]", 'remounts = "allowed"\n[space]\nallow_weaker = ["durability"]'
     )
     study.write_text(re.sub("tuned = .*", 'tuned = ["mount_atime", "mount_ext4_commit"]', text))
-    seen = set()
+
+    def state() -> tuple[tuple[str, ...], set[str]]:
+        return mount_around(str(place)).options, names_in(place)
+
+    before, seen = (options, {"data", "lost+found"}), set[tuple[str, ...]]()
     for _ in range(4):
-        words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            end_s = time.monotonic() + draw.uniform(2.0, 12.0)
-            while time.monotonic() < end_s:
-                seen.add(mount_around(str(place)).options)
-                time.sleep(0.02)
-            process.send_signal(signal.SIGKILL)
-        end_s = time.monotonic() + 60
-        while time.monotonic() < end_s and (
-            mount_around(str(place)).options != before or len(list(place.iterdir())) != 2
-        ):
-            time.sleep(0.1)
-        assert mount_around(str(place)).options == before
-        assert {one.name for one in place.iterdir()} == {"data", "lost+found"}
+        seen |= killed_study(study, draw.uniform(2.0, 12.0), lambda: mount_around(str(place)).options)
+        assert comes_back(state, before) == before
     assert len(seen) > 1, "the study has remounted it"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-import signal
-import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from control_groups import real_group
+from killed_studies import comes_back, killed_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,15 +82,6 @@ def test_what_a_bad_quota_costs_is_won_back(ascar: Callable[..., Any], study: Pa
 def test_killed_at_any_moment_the_group_is_as_before(study: Path, group: Group, seed: int) -> None:
     draw, before, seen = random.Random(seed), group.state(), set[str]()
     for _ in range(4):
-        words = [sys.executable, "-m", "ascar", "tune", str(study), "--json"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            end_s = time.monotonic() + draw.uniform(2.0, 12.0)
-            while time.monotonic() < end_s:
-                seen.add(group.file("cpu/cpu.cfs_quota_us").read_text())
-                time.sleep(0.02)
-            process.send_signal(signal.SIGKILL)
-        end_s = time.monotonic() + 60
-        while time.monotonic() < end_s and group.state() != before:
-            time.sleep(0.1)
-        assert group.state() == before
+        seen |= killed_study(study, draw.uniform(2.0, 12.0), group.file("cpu/cpu.cfs_quota_us").read_text)
+        assert comes_back(group.state, before) == before
     assert len(seen) > 1, "the study has changed it"
