@@ -152,7 +152,8 @@ def section(
         left_out: keys that are not shown.
         shown: values of keys that are not set, where they are to be others than the defaults.
     """
-    examples = {f"{name.strip('[]')}.{key}": value for key, value in (shown or {}).items()}
+    table = name.strip("[]")
+    examples = {**_EXAMPLES, **{f"{table}.{key}": value for key, value in (shown or {}).items()}}
     lines = [f"[{name}]"]
     keys = [] if struct is None else keys_of(struct)
     lines += [f"{key} = {value}" for key, value in given.items() if key not in {known.name for known in keys}]
@@ -163,7 +164,7 @@ def section(
         if key.name in given:
             lines.append(f"{key.name} = {given[key.name]}")
         else:
-            example = {**_EXAMPLES, **examples}.get(f"{name.strip('[]')}.{key.name}", key.default)
+            example = examples.get(f"{table}.{key.name}", key.default)
             lines.append(f"#{key.name} = {example or _stand_in(key.kind)}")
     return "\n".join(lines) + "\n"
 
