@@ -26,7 +26,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) + 5)))
 WORKERS_SLOW ?= $(shell echo $$(($$(nproc) + 4)))
 
 help: ## Show what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install what `ascar` needs (SYSTEM=no: leave the system alone)
 	@SYSTEM=$(SYSTEM) scripts/setup run
@@ -36,6 +36,12 @@ online: ## Build what tuning a running system needs as well: ascard agent, ascar
 
 testbed: ## Install what the nodes of a testbed need that are kernels, and what is built for them (SYSTEM=no: only say what is missing)
 	@SYSTEM=$(SYSTEM) scripts/setup testbed
+
+s3: setup-dev ## Build the server of S3 that tests use (needs Go), and install the tests of S3 that others wrote
+	@command -v go >/dev/null || { echo "go is missing: install Go 1.25 or newer" >&2; exit 2; }
+	GOBIN=$(CURDIR)/build/tools/bin go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+	@scripts/uv venv --quiet --allow-existing build/tools/s3
+	@scripts/uv pip install --quiet --python build/tools/s3 --requirement tests/s3-requirements.txt
 
 setup-dev:
 	@SYSTEM=$(SYSTEM) scripts/setup dev
@@ -124,5 +130,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online testbed setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
+.PHONY: help setup online testbed s3 setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
     install-keeper clean

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.sharp import RuleTrial, SimulatedBench, objective_of
-from ascar.sharp.trials.testbed_bench import WINDOW_ANY, TestbedBench
+from ascar.sharp.trials.testbed_bench import TestbedBench
+from ascar.sharp.trials.testbed_places import WINDOW_ANY
 from ascar.simulation import preset, with_settings
 from ascar.testbed.file import testbed_of
 

@@ -43,13 +43,15 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import Benchmark, Piece, called, mean, number, table
 
-from ascar.campaign import PreparedStudy, ignore, take_up
+from ascar.campaign import take_up
 from ascar.catalogues import linux
 from ascar.charging import uncharged
 from ascar.errors import Refused, StageFailed
+from ascar.events import ignore
 from ascar.history import History
 from ascar.optimizers.proposals import Proposal
 from ascar.pilot.turns import Gain, alternating
+from ascar.prepared_study import PreparedStudy
 from ascar.results.trial import Origin, Purpose
 from ascar.study import Study
 from ascar.systems.localfs import LocalFileSystem

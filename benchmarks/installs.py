@@ -63,6 +63,7 @@ INSTALLS = {
     "ascar[online]": Install(("ascar[online]",), "ascar --help"),
     "ascar[drl]": Install(("ascar[drl]",), "ascar --help"),
     "ascar[gym]": Install(("ascar[gym]",), "ascar --help"),
+    "ascar[postgres]": Install(("ascar[postgres]",), "ascar --help"),
     "ascar[rivals]": Install(("ascar[rivals]",), "ascar --help"),
     "ascard alone": Install(("ascard",), "ascard --version"),
     "ascar, ascar-node (.deb)": Install(

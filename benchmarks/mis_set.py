@@ -36,9 +36,11 @@ from benchmarks.harness import Benchmark, Piece, mean, number, percent, share_of
 from benchmarks.volumes import READ_LIMIT, ext4_volume
 
 import ascar
-from ascar.campaign import PreparedStudy, ignore, take_up
+from ascar.campaign import take_up
+from ascar.events import ignore
 from ascar.history import History
 from ascar.optimizers.proposals import Proposal
+from ascar.prepared_study import PreparedStudy
 from ascar.results.trial import Origin, Purpose
 from ascar.study import Study
 from ascar.systems.kernel_parameters import Devices
@@ -138,7 +140,7 @@ CASES = {
         {"kind": "postgresql", "memory_limit": "256 MiB", "max_connections": 10},
         _postgresql("mis_set_buffers.sql", 40, 4),
         load_s=8,
-        budget_s=360,
+        budget_s=480,
     ),
     "lists": MisSet(
         "hash_max_listpack_entries",

@@ -19,10 +19,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from ascar.campaign import PreparedStudy, ignore
 from ascar.evaluation import Evaluator
+from ascar.events import ignore
 from ascar.history import History
 from ascar.loops import offline
+from ascar.prepared_study import PreparedStudy
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.study import Study
 from ascar.systems.asking import entering

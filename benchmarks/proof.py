@@ -85,6 +85,7 @@ class Schedules(Proof):
 
 POWER = "tests/power/test_power.py::"
 KEEPER = "tests/keeper/test_keeper_crashes.py::"
+KILLED = "test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left"
 PROOFS = (
     Proof("kill a client", 60, 24, (f"{KEEPER}test_a_client_killed_at_any_moment_leaves_nothing",)),
     Proof("kill the keeper", 100, 5, (f"{KEEPER}test_a_killed_keeper_is_cleaned_up_after_by_the_next",)),
@@ -97,8 +98,8 @@ PROOFS = (
     ),
     Proof(
         "kill a study",
-        100,
-        4,
+        134,
+        3,
         ("tests/cli/test_localfs.py::test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial",),
     ),
     Proof(
@@ -121,17 +122,14 @@ PROOFS = (
     ),
     Proof(
         "kill a study of PostgreSQL",
-        25,
-        4,
-        (
-            "tests/cli/test_postgresql.py::"
-            "test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
-        ),
+        34,
+        3,
+        (f"tests/cli/test_postgresql.py::TestPostgreSQLStudy::{KILLED}",),
     ),
     Proof(
         "kill a study of a disk's settings",
-        20,
-        5,
+        34,
+        3,
         ("tests/cli/test_linux.py::test_killed_at_any_moment_the_disk_is_as_before",),
     ),
     Proof(
@@ -154,25 +152,21 @@ PROOFS = (
     ),
     Proof(
         "kill a study of Redis",
-        20,
-        5,
-        ("tests/cli/test_redis.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",),
+        34,
+        3,
+        (f"tests/cli/test_redis.py::TestRedisStudy::{KILLED}",),
     ),
     Proof(
         "kill a study of MariaDB",
         34,
         3,
-        (
-            "tests/cli/test_mariadb.py::test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left",
-        ),
+        (f"tests/cli/test_mariadb.py::TestMariaDBStudy::{KILLED}",),
     ),
     Proof(
         "kill a study of RocksDB",
         34,
         3,
-        (
-            "tests/cli/test_rocksdb.py::test_interrupted_or_killed_at_any_moment_no_program_and_no_file_is_left",
-        ),
+        (f"tests/cli/test_rocksdb.py::TestRocksDBStudy::{KILLED}",),
     ),
     Proof(
         "kill a study of Lustre",

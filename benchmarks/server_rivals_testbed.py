@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ascar.campaign import PreparedStudy, ignore
 from ascar.errors import AscarError
 from ascar.evaluation import Evaluator
+from ascar.events import ignore
+from ascar.prepared_study import PreparedStudy
 from ascar.program.account import Account
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.space.study_table import space_from_table

@@ -1,8 +1,9 @@
-"""The bill of materials of a release, CycloneDX 1.5: every crate and Python package that it has.
+"""The bill of materials of a release, CycloneDX 1.5: every crate and package of Python and npm that it has.
 
     python scripts/bill_of_materials.py > ascar.cdx.json
 
-Crates come from Cargo.lock, Python packages from uv.lock; those that only tests and builds need are left out.
+Crates come from Cargo.lock, Python packages from uv.lock, and what the page of `ascar explore` is built from
+from web/package-lock.json; those that only tests, builds and other systems than Linux need are left out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ("ascard", "ascar-python", "ascar-ffi")
 """The crates that a release is built from; what they need, it has."""
+TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+"""What releases are built for; others' crates are in Cargo.lock as well."""
+OF_WINDOWS = "sys_platform == 'win32'"
+"""What uv says of a Python package that other systems need."""
 
 
 def bill() -> dict[str, Any]:
@@ -35,16 +41,32 @@ def bill() -> dict[str, Any]:
     # What differs between two runs is no part of what was built.
     document.pop("serialNumber", None)
     document["metadata"].pop("timestamp", None)
+    elsewhere = {
+        one["bom-ref"]
+        for one in document["components"]
+        if any(said["value"] == OF_WINDOWS for said in one.get("properties", ()))
+    }
     document["components"] = sorted(
-        [*document.get("components", []), *_crates()], key=lambda one: (one["name"], one["version"])
+        [
+            *(one for one in document["components"] if one["bom-ref"] not in elsewhere),
+            *_crates(),
+            *_packages_of_the_page(),
+        ],
+        key=lambda one: (one["name"], one["version"], one.get("purl", "")),
     )
+    document["dependencies"] = [
+        {**one, "dependsOn": [name for name in one["dependsOn"] if name not in elsewhere]}
+        if "dependsOn" in one
+        else one
+        for one in document["dependencies"]
+        if one["ref"] not in elsewhere
+    ]
     return document
 
 
 def _crates() -> list[dict[str, Any]]:
-    metadata = json.loads(
-        _said("cargo", "metadata", "--locked", "--format-version", "1", "--features", "ascard/online")
-    )
+    words = ("cargo", "metadata", "--locked", "--format-version", "1", "--features", "ascard/online")
+    metadata = json.loads(_said(*words, *(f"--filter-platform={target}" for target in TARGETS)))
     packages = {one["id"]: one for one in metadata["packages"]}
     needs = {
         node["id"]: [
@@ -60,17 +82,31 @@ def _crates() -> list[dict[str, Any]]:
             found.add(key)
             waiting += needs[key]
     return [
-        {
-            "type": "library",
-            "bom-ref": f"{one['name']}@{one['version']}",
-            "name": one["name"],
-            "version": one["version"],
-            "purl": f"pkg:cargo/{one['name']}@{one['version']}",
-            "licenses": [{"expression": one["license"]}],
-        }
+        _component("cargo", one["name"], one["version"], one["license"])
         for one in (packages[key] for key in found)
         if one["source"] is not None
     ]
+
+
+def _packages_of_the_page() -> list[dict[str, Any]]:
+    """Those whose code is in the built page."""
+    locked = json.loads((ROOT / "web/package-lock.json").read_text("utf-8"))["packages"]
+    return [
+        _component("npm", place.rpartition("node_modules/")[2], one["version"], one["license"])
+        for place, one in locked.items()
+        if place and not one.get("dev")
+    ]
+
+
+def _component(registry: str, name: str, version: str, licence: str) -> dict[str, Any]:
+    return {
+        "type": "library",
+        "bom-ref": f"{registry}:{name}@{version}",
+        "name": name,
+        "version": version,
+        "purl": f"pkg:{registry}/{quote(name, safe='/')}@{quote(version)}",
+        "licenses": [{"expression": licence}],
+    }
 
 
 def _said(*words: str) -> str:

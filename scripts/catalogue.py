@@ -55,7 +55,7 @@ _PG_KINDS = {"bool": "boolean", "integer": "integer", "real": "real", "enum": "c
 _CEPH_KINDS = {"bool": ("boolean",), "float": ("real",), "str": ("choice",)}
 _DECIDED = {
     "postgresql": {"effective_io_concurrency"},
-    "mariadb": {"innodb_io_capacity_max"},
+    "mariadb": {"innodb_io_capacity_max", "log_bin"},
     "redis": {"maxmemory"},
 }
 """Defaults that depend on the build, that the server decides when it starts, and that a study sets."""
@@ -64,6 +64,8 @@ _STARTED_ANEW = {"innodb_buffer_pool_size", "innodb_log_file_size", "innodb_doub
 
 Before MariaDB 11.0, the doublewrite buffer takes a new start.
 """
+_ONCE_A_CONNECTION = {"binlog_cache_size", "binlog_stmt_cache_size"}
+"""Global variables whose value each connection takes once (THD::binlog_setup_trx_data in log.cc)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,8 @@ def told_by_mariadb(server: MariaServer) -> Iterator[ToldSetting]:
     """What information_schema.system_variables says."""
     for row in server.ask(_SYSTEM_VARIABLES).splitlines():
         name, scope, kind, least, most, step, words, read_only, default, what = row.split("\t")
-        context = "restart" if read_only == "YES" else "dynamic" if scope == "GLOBAL" else "connection"
+        is_copied = scope != "GLOBAL" or name in _ONCE_A_CONNECTION
+        context = "restart" if read_only == "YES" else "connection" if is_copied else "dynamic"
         is_short = "INT" in kind and int(most) - int(least) < 100
         numbers = [str(one) for one in range(int(least), int(most) + 1)] if is_short else []
         kinds = {"BOOLEAN": ("boolean",), "ENUM": ("choice", "boolean"), "DOUBLE": ("real",)}

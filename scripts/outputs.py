@@ -44,7 +44,7 @@ NOT_RUN = {
     "is of processes that work until they are stopped, on several nodes": (
         *("howto/agent.md", "howto/capes.md", "howto/deploy-rules.md", "howto/disk.md", "howto/interface.md"),
         *("howto/learner.md", "howto/proxy-http.md", "howto/proxy.md", "howto/several-nodes.md"),
-        *("howto/testbed-search.md", "howto/testbed.md"),
+        *("howto/testbed-kernels.md", "howto/testbed-search.md", "howto/testbed.md"),
     ),
     "is of a page in a browser, whose pictures the tests of that page take": (
         *("howto/explore.md", "tutorials/explore.md"),

@@ -40,6 +40,7 @@ from ascar.study import (
     StudySection,
     VerifySection,
 )
+from ascar.testbed import agents as testbed_agents
 from ascar.testbed import file as testbed_file
 from ascar.testbed import kernel_parts
 
@@ -173,6 +174,9 @@ def testbed_page() -> str:
         ("[[node.attach]]", kernel_parts.RemoteDisk, ()),
         ("[[disk]]", testbed_file.DiskTable, ()),
         ("[[proxy]]", testbed_file.ProxyTable, ()),
+        ("[[agent]]", testbed_agents.AgentTable, ("knobs", "windows")),
+        ("[[agent.knobs]]", testbed_agents.AgentKnob, ()),
+        ("[agent.windows]", testbed_agents.AgentWindows, ()),
     ):
         parts += [f"## {name}\n", _keys(section, without=inner)]
     return NOTE + "\n".join(parts)

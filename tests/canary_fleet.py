@@ -6,19 +6,19 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
 
 from ascar.space.study_table import study_space
 from ascar.study import Study
 from ascar.systems import open_target
-from live_redis import LiveRedis
+from ascar.systems.keeper import restore_all
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
-
-wait_for = partial(LiveRedis.wait_for, limit_s=60.0)
 
 RUN = """
 [study]
@@ -67,6 +67,19 @@ class Fleet(ABC):
         best = space.validate({**space.default(), **cls.wanted})
         return keep_run(study, space, best, {"target": cls.kind})
 
+    @classmethod
+    @contextmanager
+    def of_run(cls, servers: tuple[Any, ...], folder: Path, keep_run: Callable[..., int]) -> Generator[Fleet]:
+        """Servers and such a run; journals are below the folder, and everything is put back in the end."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+            # What root's keeper has in force is that of other tests.
+            patch.setattr("ascar.systems.keeper.ROOTS_STATE", folder / "of-root")
+            fleet = cls(servers, folder, cls.kept(keep_run))
+            yield fleet
+            restore_all(everything=True)
+            fleet.comes_back()
+
     @staticmethod
     @abstractmethod
     def reached(server: Any) -> str:
@@ -110,4 +123,4 @@ class Fleet(ABC):
 
     def comes_back(self) -> None:
         """See that everything is as before, without anybody's help."""
-        wait_for(lambda: self.state() == self.before[: len(self.state())])
+        until(lambda: self.state() == self.before[: len(self.state())])

@@ -88,13 +88,25 @@ def pytest_configure() -> None:
     compute_on_one_thread()
 
 
+def asked_for_slow(config: pytest.Config) -> bool:
+    """Whether only slow tests are run."""
+    return config.getoption("markexpr").startswith("slow")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files without a slow test where slow ones are asked for: each worker collects all files."""
-    if not config.getoption("markexpr").startswith("slow") or not collection_path.match("test_*.py"):
+    if not asked_for_slow(config) or not collection_path.match("test_*.py"):
         return None
     shared = collection_path.with_name("conftest.py")
     texts = [path.read_text("utf-8") for path in (collection_path, shared) if path.exists()]
     return None if any("mark.slow" in text for text in texts) else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test of the machine that is not seen as one: workers would wait for it instead of testing."""
+    for item in items:
+        if item.get_closest_marker("machine") and group_of(item.nodeid) == item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid}: write the mark machine before its def, or in pytestmark")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,6 +137,16 @@ class Scheduling(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
 
+    def _reschedule(self, node: Any) -> None:
+        """Give a worker more; behind a slow test only one waits, which others could do meanwhile."""
+        # Each worker has to know what comes next before it begins a test.
+        if (
+            not asked_for_slow(self.config)
+            or not self.workqueue
+            or self._pending_of(self.assigned_work[node]) < 2
+        ):
+            super()._reschedule(node)
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
@@ -142,12 +164,15 @@ def group_of(nodeid: str) -> str:
     text = _text_of(ROOT / path)
     if _is_all_of_machine(ROOT / path):
         return "machine"
+    # A file system of Lustre is tuned by one study at a time, and that of the stand-in has one name.
+    if "import lctl_stand_in" in text:
+        return "lustre"
     # JAX takes seconds to import and to compile.
     if any(word in text for word in ('scope="module"', 'importorskip("jax"', "import classic_parts")):
         return path
     if classes and 'scope="class"' in text:
         return f"{path}::{classes[0]}"
-    return "machine" if name in _tests_of_machine(ROOT / path) else nodeid
+    return nodeid if _names_of_machine(ROOT / path).isdisjoint((*classes, name)) else "machine"
 
 
 @cache
@@ -164,9 +189,9 @@ def _is_all_of_machine(path: Path) -> bool:
 
 
 @cache
-def _tests_of_machine(path: Path) -> frozenset[str]:
-    """The tests with the mark before their `def`, or on some of their parameters."""
-    parts = re.split(r"^ *def (\w+)", _text_of(path), flags=re.MULTILINE)
+def _names_of_machine(path: Path) -> frozenset[str]:
+    """The tests and classes with the mark before their `def` or `class`, or on some of their parameters."""
+    parts = re.split(r"^ *(?:def|class) (\w+)", _text_of(path), flags=re.MULTILINE)
     before = zip(parts[::2], parts[1::2], strict=False)
     return frozenset(name for text, name in before if "mark.machine" in text)
 

@@ -7,15 +7,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
 from ascar.program.node_binary import find_ascard
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
     from pathlib import Path
 
@@ -27,15 +26,6 @@ def needed(program: str, package: str) -> str:
     found = shutil.which(program)
     if found is None:
         pytest.skip(f"{program} is missing: apt-get install {package}")
-    return found
-
-
-def until(what: Callable[[], Any], limit_s: float = WAIT_S) -> Any:
-    """What something becomes that is true."""
-    end_s = time.monotonic() + limit_s
-    while not (found := what()):
-        assert time.monotonic() < end_s, f"not within {limit_s:g} s"
-        time.sleep(0.01)
     return found
 
 

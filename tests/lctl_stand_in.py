@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE_SYSTEM, MOUNT = "scratch", "ffff88105db50000"
-OSC = [f"osc.{FILE_SYSTEM}-OST000{n}-osc-{MOUNT}" for n in range(3)]
+
+
+def osc_of(number: int) -> str:
+    """The client's device of an OST."""
+    return f"osc.{FILE_SYSTEM}-OST{number:04x}-osc-{MOUNT}"
+
+
+OSC = [osc_of(number) for number in range(3)]
 MDC = [f"mdc.{FILE_SYSTEM}-MDT000{n}-mdc-{MOUNT}" for n in range(2)]
 LLITE = f"llite.{FILE_SYSTEM}-{MOUNT}"
 DEFAULTS = {
@@ -47,9 +54,9 @@ DEFAULTS = {
 SINCE_2_11 = ("short_io_bytes", "read_ahead_range_kb", f"{MDC[0]}.max_dirty_mb", f"{MDC[1]}.max_dirty_mb")
 
 
-def fresh(version: str = "2.15") -> dict[str, Any]:
+def fresh(version: str = "2.15", osts: int = len(OSC)) -> dict[str, Any]:
     """The state of a client that was just mounted: of version 2.10, 2.15, or 2.17."""
-    devices = [*OSC, *MDC, LLITE]
+    devices = [*map(osc_of, range(osts)), *MDC, LLITE]
     values = {
         f"{one}.{name}": value for one in devices for name, value in DEFAULTS[one.split(".")[0]].items()
     }
@@ -66,6 +73,7 @@ def fresh(version: str = "2.15") -> dict[str, Any]:
         "jobid_var": "procname_uid",
         "jobs": {},
         "states": {},
+        "inactive": [],
         "history": {},
         "quirk": "",
         "sets": 0,
@@ -101,13 +109,14 @@ def import_of(device: str, state: dict[str, Any]) -> dict[str, str]:
         blocks = state["grant_block_bytes"]
         limits = f"       max_brw_size: {state['brw_bytes']}\n       grant_block_size: {blocks}\n"
     limits = limits if state["connected"] else ""
+    flags = "invalid, deactive, " if device in state["inactive"] else ""
     history = state["history"].get(device, [[100, "CONNECTING"], [101, "FULL"]])
     rows = "".join(f"\n - [ {at}, {name} ]" for at, name in history)
     told = {
         "import": f"\nimport:\n    name: {device[4:]}\n    state: {now}\n"
         "    connect_flags: [ write_grant, server_lock, version, grant_param ]\n    connect_data:\n"
         f"       flags: 0xa0425af2e3440478\n       instance: 3\n{limits}"
-        "    import_flags: [ replayable, pingable, connect_tried ]\n    connection:\n"
+        f"    import_flags: [ {flags}replayable, pingable, connect_tried ]\n    connection:\n"
         f"       failover_nids: [ {nid} ]{newer}\n       current_connection: {nid}\n       idle: 3 sec\n"
         f"    rpcs:\n       inflight: 0\n       avg_waittime: 408 {usecs}",
         "state": f"\ncurrent_state: {now}\nstate_history:{rows}",
@@ -299,18 +308,23 @@ def main(file: str, verb: str, *words: str) -> int:
         sys.stdout.write(get_stripe(words[-1], state["quirk"]))
         return 0
     texts = {full: written(full, state) for full in state["values"]}
-    for device in [*OSC, *MDC]:
+    known = dict.fromkeys(full.rpartition(".")[0] for full in state["values"] if verb == "get_param")
+    for device in [*OSC, *MDC, *(one for one in known if one.startswith(("osc.", "mdc.")))]:
         texts |= {f"{device}.{name}": text for name, text in import_of(device, state).items()}
     for device in state["jobs"]:
         texts[f"{device}.job_stats"] = job_stats(device, state)
     status = 0
-    if words == ("-n", "jobid_var"):
-        sys.stdout.write(f"{state['jobid_var']}\n")
+    of_client = {
+        "jobid_var": f"{state['jobid_var']}\n",
+        "version": f"lustre: {state['version']}.1\nkernel: patchless_client\n",
+    }
+    if words[:1] == ("-n",):
+        sys.stdout.write(of_client[words[1]])
         return 0
     for word in words:
         assert not word.startswith("-"), "nothing is set for good"
         pattern, _, value = word.partition("=")
-        found = [full for full in texts if fnmatch.fnmatchcase(full, pattern)]
+        found = [pattern] if pattern in texts else fnmatch.filter(texts, pattern)
         if not found:
             sys.stderr.write(f"error: {verb}: param_path '{pattern}': No such file or directory\n")
             status = 2

@@ -15,6 +15,7 @@ from ascar.program.mariadb import MariaPrograms
 from ascar.systems.mariadb.server import pairs_of
 from live_redis import free_port
 from own_servers import mariadb_account
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -54,7 +55,7 @@ class LiveMariaDB:
         words = self.account.run(str(self.programs.server), f"--defaults-file={self.conf}")
         with (self.place / "log").open("ab") as log:
             self._process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.place)
-        self.wait_for(self._answers, 60)
+        until(self._answers, 60)
 
     def stop(self) -> None:
         assert self._process is not None
@@ -105,13 +106,6 @@ class LiveMariaDB:
                 with suppress(ProcessLookupError):
                     os.killpg(one.pid, 9)
                 one.wait()
-
-    @staticmethod
-    def wait_for(is_true: object, limit_s: float) -> None:
-        deadline_s = time.monotonic() + limit_s
-        while not is_true():  # type: ignore[operator]
-            assert time.monotonic() < deadline_s, "waited in vain"
-            time.sleep(0.05)
 
     def _answers(self) -> bool:
         assert self._process is not None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ascar.program.postgresql import Programs
 from own_servers import postgresql_account
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -51,7 +52,7 @@ class LiveServer:
 
     def start_after_kill(self) -> None:
         """Start it once the process that was killed is reaped, for which some machines take their time."""
-        self.wait_for(lambda: not Path(f"/proc/{self.pid}").exists(), 60)
+        until(lambda: not Path(f"/proc/{self.pid}").exists(), 60)
         self.start()
 
     def stop(self) -> None:
@@ -60,7 +61,7 @@ class LiveServer:
     def kill(self) -> None:
         """Kill every process of the server, as a power cut does."""
         os.kill(self.pid, 9)
-        self.wait_for(lambda: not (self.pid_alive or self.backends()), 30)
+        until(lambda: not (self.pid_alive or self.backends()), 30)
 
     @property
     def pid(self) -> int:
@@ -129,7 +130,7 @@ class LiveServer:
         argv += [*(words or ("-S",)), "-h", str(self.place), "-U", "postgres", "postgres"]
         with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
             try:
-                self.wait_for(lambda: self.transactions() > 20, 60)
+                until(lambda: self.transactions() > 20, 60)
                 yield load
             finally:
                 load.kill()
@@ -140,13 +141,6 @@ class LiveServer:
         begun, begun_s = float(self.ask(query)), time.monotonic()
         time.sleep(1.1)
         return (float(self.ask(query)) - begun) / (time.monotonic() - begun_s)
-
-    @staticmethod
-    def wait_for(is_true: object, limit_s: float) -> None:
-        deadline_s = time.monotonic() + limit_s
-        while not is_true():  # type: ignore[operator]
-            assert time.monotonic() < deadline_s, "waited in vain"
-            time.sleep(0.05)
 
     def _run(self, name: str, *words: str) -> None:
         argv = self.account.run(self.programs.path(name), *words)

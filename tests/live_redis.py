@@ -16,6 +16,7 @@ from ascar.errors import EnvironmentLacks, StageFailed
 from ascar.program.redis import RedisPrograms
 from ascar.systems.redis.counters import calls_of, fields_of
 from ascar.systems.redis.protocol import Reply, ask
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -55,7 +56,7 @@ class LiveRedis:
         log = (self.place / "log").open("ab")
         with log:
             self._process = subprocess.Popen(words, stdout=log, stderr=log, cwd=self.place)
-        self.wait_for(self._answers, 60)
+        until(self._answers, 60)
 
     def stop(self) -> None:
         assert self._process is not None
@@ -89,19 +90,12 @@ class LiveRedis:
         time.sleep(over_s)
         return (self._calls() - begun) / (time.monotonic() - begun_s)
 
-    @staticmethod
-    def wait_for(is_true: object, limit_s: float) -> None:
-        deadline_s = time.monotonic() + limit_s
-        while not is_true():  # type: ignore[operator]
-            assert time.monotonic() < deadline_s, "waited in vain"
-            time.sleep(0.02)
-
     @contextmanager
     def _running(self, program: str, *words: str) -> Generator[None]:
         argv = [program, "-s", str(self.socket), *words]
         with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
             try:
-                self.wait_for(lambda: self.rate() > 20, 60)
+                until(lambda: self.rate() > 20, 60)
                 yield
             finally:
                 load.kill()

@@ -6,10 +6,10 @@ import re
 import resource
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 from nbd_client import NbdClient
+from waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +21,12 @@ MEMORY = """
 device = { kind = "memory", capacity_gb = 1, request_us = 1 }
 """
 """A disk that takes no time to speak of."""
+
+FLASH = """
+[[servers]]
+device = { kind = "flash", capacity_gb = 1 }
+"""
+"""Small flash, quick enough for any test."""
 
 MECHANICAL = """
 [[servers]]
@@ -62,11 +68,8 @@ class ModelledDisk:
                 stdin=subprocess.DEVNULL,
                 stderr=errors,
             )
-        until = time.monotonic() + 30
-        while " serves " not in self.said():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < until, self.said()
-            time.sleep(0.01)
+        until(lambda: " serves " in self.said() or self.process.poll() is not None, 30)
+        assert self.process.poll() is None, self.said()
 
     def __enter__(self) -> Self:
         return self
@@ -106,10 +109,7 @@ class ModelledDisk:
         """Cut its power; it comes back at once."""
         before = self.said().count("power is cut")
         self.process.send_signal(signal.SIGUSR1)
-        until = time.monotonic() + 30
-        while self.said().count("power is cut") == before:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: self.said().count("power is cut") != before, 30)
 
     def limit_file(self, size: int) -> None:
         """Let its file take nothing beyond this; it is as if what is behind were full."""

@@ -110,6 +110,24 @@ def nothing_is_left(place: Path, program: str) -> bool:
     return not list(place.iterdir()) and not running(str(place), program)
 
 
+def see_it_end_with_its_study(kind: str, place: str, program: str) -> None:
+    """See that neither a server nor a file is left when the process that started the server is killed."""
+    script = (
+        "import sys, time\n"
+        "from ascar.systems import open_target\n"
+        "with open_target({'kind': sys.argv[1], 'directory': sys.argv[2]}) as target:\n"
+        "    target.apply(target.space.default())\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, kind, place], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        assert running(place, program)
+        process.kill()
+    assert nothing_is_left(Path(place), program)
+
+
 @contextmanager
 def small_volume(place: Path, size: str) -> Generator[Path]:
     """A file system of a size below the place, which every account may write to."""

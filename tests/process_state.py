@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+
+from waiting import until
 
 
 def alive(pid: int) -> bool:
@@ -16,10 +17,7 @@ def alive(pid: int) -> bool:
 
 def wait_for_end(pid: int, limit_s: float = 60.0) -> None:
     """Wait for a process that was killed: the kernel takes its moment to end it."""
-    end_s = time.monotonic() + limit_s
-    while alive(pid):
-        assert time.monotonic() < end_s, f"process {pid} still runs"
-        time.sleep(0.005)
+    until(lambda: not alive(pid), limit_s, f"process {pid} ends")
 
 
 def writable_and_executable(pid: int) -> list[str]:

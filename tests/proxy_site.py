@@ -7,9 +7,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ascar.messaging import controller_user
 from ascar.messaging.server_config import User
 from ascar.program.node_binary import find_ascard
-from ascar.sharp.deployment.messages import controller_user
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,6 +27,16 @@ kind = "command"
 """
 """A study of this machine's file systems, whose runs tests write themselves."""
 
+TURNS_SOON = """
+[online.learner.modern]
+first_ticks = 3
+settle_ticks_max = 1
+visit_ticks_min = 1
+visit_ticks_max = 2
+stay_ticks_max = 2
+"""
+"""The end of a study of a session: the learner turns knobs after a few ticks, and every few."""
+
 TWO_OBJECTIVES = '["maximize throughput_ops_per_s", "minimize latency_ms_p99"]'
 
 _GOALS = """

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from ascar.campaign import PreparedStudy
 from ascar.errors import StudyError
+from ascar.prepared_study import PreparedStudy
 from ascar.study import Study
 from ascar.systems import Sample
 from ascar.systems.simulated import SimulatedSystem
@@ -78,7 +78,7 @@ def test_a_system_that_tells_more_than_it_declares_is_left_to_the_first_trial(mo
             return Sample(gauges={"anything": 1.0})
 
     assert Telling({}).sampled is None
-    monkeypatch.setattr("ascar.campaign.open_target", lambda options: Telling({}))
+    monkeypatch.setattr("ascar.prepared_study.open_target", lambda options: Telling({}))
     assert opened("maximize anything")
 
 

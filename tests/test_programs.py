@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.harness import free_port
+
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -85,7 +87,7 @@ class Subject:
     def __init__(self, name: str, folder: Path) -> None:
         for one in NEEDS[name]:
             program(one)
-        self.name, self.folder, self.port = name, folder, _free_port()
+        self.name, self.folder, self.port = name, folder, free_port()
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
         for path in EXAMPLES.iterdir():
@@ -128,7 +130,7 @@ class Subject:
         words = (program("redis-server"), "--port", self.port, "--bind", "127.0.0.1", "--save", "")
         run((*words, "--daemonize", "yes", "--hash-max-listpack-entries", "200"))
         ask = (program("redis-cli"), "-p", self.port)
-        self.until(lambda: run((*ask, "ping")) == "PONG\n", "redis answers")
+        until(lambda: run((*ask, "ping")) == "PONG\n", LIMIT_S, "redis answers")
         names = ("hash-max-listpack-entries", "activerehashing", "hz")
         self.kept = lambda: [run((*ask, "config", "get", name)) for name in names]
 
@@ -141,14 +143,14 @@ class Subject:
         config.write_text(text.replace("error_log stderr", f"error_log {config.parent}/log"))
         config.chmod(0o604)
         run((program("nginx"), "-c", config))
-        self.until((config.parent / "nginx.pid").exists, "nginx runs")
+        until((config.parent / "nginx.pid").exists, LIMIT_S, "nginx runs")
         self.kept = lambda: (
             config.read_bytes(),
             (config.stat().st_mode, config.stat().st_uid, config.stat().st_gid),
             (config.parent / "nginx.pid").read_text(),
             self._workers(config),
         )
-        self.until(lambda: self._workers(config) == 1, "nginx has its worker")
+        until(lambda: self._workers(config) == 1, LIMIT_S, "nginx has its worker")
         return config
 
     @staticmethod
@@ -194,12 +196,6 @@ class Subject:
                 continue
         return found
 
-    def until(self, condition: Callable[[], object], what: str) -> None:
-        end_s = time.monotonic() + LIMIT_S
-        while not condition():
-            assert time.monotonic() < end_s, what
-            time.sleep(0.02)
-
     def end(self) -> None:
         """End what the test has started."""
         if self.name == "redis":
@@ -207,11 +203,6 @@ class Subject:
         config = self.folder / "service" / "nginx.conf"
         if config.exists():
             run((program("nginx"), "-c", config, "-s", "stop"))
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @pytest.fixture
@@ -250,10 +241,10 @@ def test_one_that_runs_already_is_tuned_applied_and_restored(
     one = subject(name)
     one.run_as_service()
     assert one.ascar("check", one.study)["problems"] == []
-    one.until(lambda: one.leftovers() == [], "everything is as before: a reload ends by itself")
+    until(lambda: one.leftovers() == [], LIMIT_S, "everything is as before: a reload ends by itself")
     tuned = one.ascar("tune", one.study)
     assert tuned["counts"].get("failed", 0) == 0
-    one.until(lambda: one.leftovers() == [], "everything is as before: a reload ends by itself")
+    until(lambda: one.leftovers() == [], LIMIT_S, "everything is as before: a reload ends by itself")
     parameter, value = {"redis": ("hz", 50), "nginx": ("gzip_comp_level", 3)}[name]
     wanted = {**tuned["default"]["configuration"], parameter: value}
     document = {"schema": "ascar/configuration/1", "configuration": wanted}
@@ -266,7 +257,7 @@ def test_one_that_runs_already_is_tuned_applied_and_restored(
     ]
     assert one.kept() != one.before
     assert one.ascar("restore")["restored"]
-    one.until(lambda: one.leftovers() == [], "everything is put back")
+    until(lambda: one.leftovers() == [], LIMIT_S, "everything is put back")
 
 
 def kills(one: Subject, count: int, source: random.Random) -> None:
@@ -283,10 +274,10 @@ def kills(one: Subject, count: int, source: random.Random) -> None:
         process.kill()
         process.communicate()
         if whom == "client":
-            one.until(lambda: one.leftovers() == [], f"as before: {one.leftovers()}")
+            until(lambda: one.leftovers() == [], LIMIT_S, f"as before: {one.leftovers()}")
         else:
             one.ascar("restore")
-            one.until(lambda: one.leftovers() == [], f"as before: {one.leftovers()}")
+            until(lambda: one.leftovers() == [], LIMIT_S, f"as before: {one.leftovers()}")
 
 
 @pytest.mark.slow

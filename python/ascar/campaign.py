@@ -1,13 +1,11 @@
-"""What tuning and sweeping share: a study's system opened, and a run's trials, one after the other."""
+"""What tuning and sweeping share: a run's trials, made one after the other."""
 
 from __future__ import annotations
 
 import math
-import os
-import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,18 +14,17 @@ import msgspec
 from ascar.abandonment import BestTrial
 from ascar.cycles import PairLoad, leaves_work
 from ascar.errors import InputError, StageFailed, StudyError
-from ascar.evaluation import Clock, Evaluator, LoadLimit
+from ascar.evaluation import Evaluator, LoadLimit
 from ascar.events import Event
-from ascar.metric_names import check_metrics
 from ascar.reserve import SEARCH_SHARE, SEARCH_SHARE_MIN
 from ascar.results.machine_difference import machine_difference
 from ascar.results.outcome import saved_s
 from ascar.results.trial import Failure, Origin, Purpose, Trial, TrialState
-from ascar.space import change_costs_s, study_space
+from ascar.space import change_costs_s
 from ascar.study import duration
-from ascar.systems import Adopting, Guarded, Owned, Reusing, open_target
+from ascar.systems import Reusing
 from ascar.systems.asking import apply_checked, entering
-from ascar.workloads import SelfEnding, Workload, open_workload
+from ascar.workloads import SelfEnding
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -35,10 +32,9 @@ if TYPE_CHECKING:
     from ascar.events import Listener
     from ascar.history import History, Run
     from ascar.optimizers.proposals import Proposal
+    from ascar.prepared_study import PreparedStudy
     from ascar.results.outcome import Outcome
-    from ascar.space import Configuration, Space
-    from ascar.study import Study
-    from ascar.systems import Target
+    from ascar.space import Configuration
 
 _CRASHES_MAX = 2
 # A trial is begun if there is time for what this share of the trials took.
@@ -50,106 +46,6 @@ _SEARCH_TRIALS, _SEARCH_TRIALS_SHORT = 16, 32
 # Loads are not made shorter for less than this.
 _SHORTER_MAX = 0.75
 _LIMIT = "load_limit_s"
-
-
-def ignore(event: Event) -> None:
-    """A listener for those who want none."""
-
-
-class Day:
-    """The local time of the day, which windows of `[guard]` are about."""
-
-    def time(self) -> datetime:
-        """The local time."""
-        return datetime.now().astimezone()
-
-    def wait(self, seconds: float) -> None:
-        """Wait; an interrupt ends it."""
-        time.sleep(seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedStudy:
-    """A study's system under tuning with its load: checked, and not yet touched.
-
-    Attributes:
-        study: the study.
-        target: the system, not entered.
-        space: the part of the target's space that the study leaves.
-        workload: the load.
-        clock: seconds, monotonic; the target's own where its time is virtual.
-        day: the time of the day; None where time is virtual.
-        start_s: time of the clock at which the budget begins: entering the target is part of it.
-    """
-
-    study: Study
-    target: Target
-    space: Space
-    workload: Workload
-    clock: Clock
-    day: Day | None = None
-    start_s: float = 0.0
-
-    @classmethod
-    def open(cls, study: Study, clock: Clock | None = None, *, spent_s: float = 0.0) -> PreparedStudy:
-        """The prepared of a study.
-
-        Args:
-            study: the study.
-            clock: seconds, monotonic; None: the target's own where its time is virtual, else the machine's.
-            spent_s: real seconds of the budget that were spent before, on the start of the program.
-
-        Raises:
-            InputError: the study, or the machine, does not allow it; nothing was touched.
-        """
-        opened_s = time.monotonic()
-        target = open_target(study.target)
-        if isinstance(target, Owned):
-            target.owner = f"study {study.name}, process {os.getpid()}"
-        if not study.workload and isinstance(target, Workload):
-            workload: Workload = target  # recorded and simulated systems bring their own load
-        else:
-            _check_time(study, target)
-            workload = open_workload(study.workload, target.default_workload, target.workloads)
-        ticks: Clock = clock or getattr(target, "clock", time.monotonic)
-        day = None if hasattr(target, "clock") else Day()
-        space = _space_of(study, target)
-        check_metrics(study, target, workload, space)
-        if isinstance(target, Guarded):
-            target.guard_by(study.guard)
-        else:
-            study.guard.check_no_share("a share is kept on servers that people use (target.server) alone")
-        late_s = 0.0 if day is None else spent_s + time.monotonic() - opened_s
-        return cls(study, target, space, workload, ticks, day, ticks() - late_s)
-
-    def entered(self) -> PreparedStudy:
-        """The prepared once its target is entered: it then knows the machine's own defaults and abilities."""
-        space = _space_of(self.study, self.target)
-        if isinstance(self.target, Adopting):
-            self.target.adopt(space)
-        return replace(self, space=space)
-
-    def valid_for(self) -> dict[str, Any]:
-        """What results hold for: the machine, the system under tuning, the load; JSON-ready."""
-        return {**self.target.describe(), "workload": dict(self.workload.describe())}
-
-
-def _check_time(study: Study, target: Target) -> None:
-    """See that the load runs in the target's time: one that really runs would be billed to a virtual clock.
-
-    Raises:
-        StudyError: the target exists on paper, and the study names a load.
-    """
-    if study.workload and not target.on_machine:
-        raise StudyError(
-            f"workload.kind = {study.workload.get('kind')!r}: target.kind = {study.target.get('kind')!r} is "
-            "its own load, in a time of its own; leave [workload] out"
-        )
-
-
-def _space_of(study: Study, target: Target) -> Space:
-    """The part of a target's space that a study, and its guard, leave."""
-    return study.guard.constrained(study_space(study, target.space))
 
 
 @dataclass(slots=True)

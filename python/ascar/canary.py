@@ -189,6 +189,12 @@ class Canary:
             with one.named():
                 if locks[one.system.lock] > 1:
                     raise Refused("is one server under several addresses; name each server once")
+                needed_s = one.system.judged_after_s
+                if self.watch_s < needed_s:
+                    raise InputError(
+                        f"--canary = {self.watch_s:g} s: is too short to judge the limits; "
+                        f"allowed: {needed_s:g} s and more"
+                    )
                 one.system.await_usual()
         return wanted
 

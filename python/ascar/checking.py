@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.campaign import PreparedStudy, ignore
 from ascar.errors import AscarError, InputError, Refused
 from ascar.evaluation import Evaluator
+from ascar.events import ignore
+from ascar.prepared_study import PreparedStudy
 from ascar.results.check import CheckedParameter, CheckResult
 from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.study import duration
@@ -71,7 +72,9 @@ def check_study(study: Study, listener: Callable[[CheckProgress], None]) -> Chec
             raise
         result = _untried(study.name, kind, (), (refusal.message,))
     announced = _announced(prepared)
-    return msgspec.structs.replace(result, statements=announced.statements, rights=announced.rights)
+    return msgspec.structs.replace(
+        result, statements=announced.statements, rights=announced.rights, notes=announced.notes
+    )
 
 
 def _announced(prepared: PreparedStudy) -> Announced:

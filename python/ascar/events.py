@@ -31,3 +31,7 @@ class Event:
 
 
 Listener = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """A listener for those who want none."""

@@ -20,6 +20,7 @@ EXTRAS = {
     "uvicorn": "explore",
     "jax": "drl",
     "gymnasium": "gym",
+    "psycopg": "postgres",
     "sklearn": "rivals",
 }
 """The extra that each package comes with, by the name that it is imported by."""

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from ascar.campaign import PreparedStudy, ignore, take_up
+from ascar.campaign import take_up
 from ascar.errors import InputError
-from ascar.events import Event
+from ascar.events import Event, ignore
 from ascar.optimizers.proposals import Proposal
+from ascar.prepared_study import PreparedStudy
 from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome
 from ascar.results.trial import Origin, Purpose, TrialState

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from benchmarks.first_studies import STUDIES, FirstStudy, first_study, left_behind, machine, ranked, row
 
-from ascar.campaign import PreparedStudy
 from ascar.errors import EnvironmentLacks
+from ascar.prepared_study import PreparedStudy
 from ascar.study import Study
 
 needs_losetup = pytest.mark.skipif(shutil.which("losetup") is None, reason="needs losetup")

@@ -15,8 +15,9 @@ from benchmarks.server_rivals_postgresql import RivalPostgreSQL, pgtune
 from benchmarks.server_rivals_reach import within
 from benchmarks.server_rivals_testbed import Bench, Scale, bed_of
 
-from ascar.campaign import PreparedStudy, ignore
 from ascar.evaluation import Evaluator
+from ascar.events import ignore
+from ascar.prepared_study import PreparedStudy
 from ascar.space import ChangeCost, Guarantee, Space, boolean, categorical, floating, integer, ordinal
 from ascar.study import Study
 from ascar.systems.asking import entering
@@ -344,7 +345,6 @@ def test_mysqltuners_advice_is_followed_as_far_as_the_memory_reaches():
 
 needs_volume = [
     pytest.mark.root,
-    pytest.mark.machine,
     pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a volume, a control group"),
     pytest.mark.skipif(not THROTTLE.exists(), reason="needs the control group blkio, version 1"),
@@ -360,6 +360,7 @@ def marked(*marks):
     return with_all
 
 
+@pytest.mark.machine
 @marked(*needs_volume, needs_postgresql)
 def test_a_short_run_on_postgresql(drawn):
     drawn()
@@ -390,6 +391,7 @@ def test_a_short_run_on_postgresql(drawn):
     assert swappiness.read_text() == before
 
 
+@pytest.mark.machine
 @marked(*needs_volume, needs_mariadb)
 @pytest.mark.skipif(shutil.which("mysqltuner") is None, reason="needs mysqltuner")
 def test_a_short_run_on_mariadb(drawn):

@@ -26,6 +26,7 @@ from ascar.results.trial import Purpose, Trial, TrialState
 from ascar.results.verdict import Verdict
 from ascar.space import ChangeCost, Space, categorical, ordinal
 from documents import check_document
+from testbed_processes import belonging_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -83,6 +84,18 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for what lives as long as testbeds do, with a short path; nothing must be left in it."""
+    with TemporaryDirectory(prefix="ascar-") as path:
+        monkeypatch.setenv("ASCAR_RUNTIME_DIR", path)
+        yield Path(path)
+        for folder in Path(path).glob("testbeds/*"):
+            subprocess.run([sys.executable, "-m", "ascar", "testbed", "down", folder.name], check=False)
+        assert list(Path(path).glob("testbeds/*")) == []
+        assert belonging_to(Path(path)) == []
+
+
+@pytest.fixture
 def ascar(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Run a command in this process."""
 
@@ -116,9 +129,8 @@ def controllers_of(scenario: Scenario, folder: Path, speed: float) -> Generator[
 
     Commands find the server where ASCAR_RUNTIME_DIR is the folder.
     """
-    from ascar.messaging import Background, Link, MessageServer
+    from ascar.messaging import Background, Link, MessageServer, controller_user, manager_user
     from ascar.sharp.deployment import SimulatedControllers
-    from ascar.sharp.deployment.messages import controller_user, manager_user
 
     async def begin(server: MessageServer) -> tuple[Link, asyncio.Task[None]]:
         link = await Link.open(server.settings("controller"), name="cluster")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from ascar.systems.keeper import restore_all
-from canary_fleet import Fleet, wait_for
+from canary_fleet import Fleet
 from live_redis import LiveRedis, live_redis, redis_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,19 +51,9 @@ def servers() -> Iterator[tuple[LiveRedis, ...]]:
 
 
 @pytest.fixture
-def fleet(
-    servers: tuple[LiveRedis, ...],
-    keep_run: Callable[..., int],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> Iterator[Fleet]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # What root's keeper has in force is that of other tests.
-    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
-    found = RedisFleet(servers, tmp_path, RedisFleet.kept(keep_run))
-    yield found
-    restore_all(everything=True)
-    found.comes_back()
+def fleet(servers: tuple[LiveRedis, ...], keep_run: Callable[..., int], tmp_path: Path) -> Iterator[Fleet]:
+    with RedisFleet.of_run(servers, tmp_path, keep_run) as found:
+        yield found
 
 
 def test_all_servers_have_it_while_limits_hold_and_restore_puts_all_back(ascar: Any, fleet: Fleet) -> None:
@@ -81,7 +71,7 @@ def test_all_servers_have_it_while_limits_hold_and_restore_puts_all_back(ascar: 
 
 def test_the_second_server_waits_until_the_first_was_watched(fleet: Fleet) -> None:
     with fleet.applying("--canary", "5 s") as process:
-        wait_for(lambda: fleet.has(0))
+        until(lambda: fleet.has(0))
         assert not fleet.has(1)
         assert process.wait(60) == 0
     assert fleet.has(1)
@@ -133,7 +123,7 @@ def test_a_limit_that_the_first_breaks_leaves_the_second_untouched(ascar: Any, f
 @pytest.mark.parametrize("second", [False, True])
 def test_who_is_stopped_leaves_no_server_changed(fleet: Fleet, number: signal.Signals, second: bool) -> None:
     with fleet.applying("--canary", "1 s" if second else "60 s") as process:
-        wait_for(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
+        until(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
         process.send_signal(number)
         process.wait(60)
     if process.returncode == 0:
@@ -164,13 +154,13 @@ def test_a_server_that_dies_has_the_others_put_back(fleet: Fleet, tmp_path: Path
         first = fleet.servers[0]
         two = RedisFleet((third, first) if set_before else (first, third), tmp_path, fleet.run)
         with two.applying("--canary", "1 s" if set_before else "60 s") as process:
-            wait_for(lambda: two.has(1) if set_before else two.has(0))
+            until(lambda: two.has(1) if set_before else two.has(0))
             third.stop()
             third.socket.unlink(missing_ok=True)
             _, told = process.communicate(timeout=90)
         assert process.returncode == 1, told
         assert f"server {third.name}: " in told
-        wait_for(lambda: first.get("hz") == fleet.before[0]["hz"])
+        until(lambda: first.get("hz") == fleet.before[0]["hz"])
 
 
 def test_a_limit_that_nobody_could_judge_does_not_hold(ascar: Any, fleet: Fleet, tmp_path: Path) -> None:

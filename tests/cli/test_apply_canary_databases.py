@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from ascar.systems.keeper import restore_all
-from canary_fleet import Fleet, wait_for
+from canary_fleet import Fleet
 from live_mariadb import LiveMariaDB, live_mariadb
 from live_postgresql import PACED, LiveServer, live_server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,23 +81,16 @@ def started(request: pytest.FixtureRequest) -> Iterator[tuple[type[Fleet], tuple
 
 @pytest.fixture
 def fleet(
-    started: tuple[type[Fleet], tuple[Any, ...]],
-    keep_run: Callable[..., int],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    started: tuple[type[Fleet], tuple[Any, ...]], keep_run: Callable[..., int], tmp_path: Path
 ) -> Iterator[Fleet]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
     kind, servers = started
-    found = kind(servers, tmp_path, kind.kept(keep_run))
-    yield found
-    restore_all(everything=True)
-    found.comes_back()
+    with kind.of_run(servers, tmp_path, keep_run) as found:
+        yield found
 
 
 def test_both_have_it_in_the_end_and_restore_puts_both_back(ascar: Any, fleet: Fleet) -> None:
     with fleet.applying("--canary", "5 s") as process:
-        wait_for(lambda: fleet.has(0) or process.poll() is not None)
+        until(lambda: fleet.has(0) or process.poll() is not None)
         assert not fleet.has(1)
         _, told = process.communicate(timeout=90)
     assert process.returncode == 0, told
@@ -116,11 +109,22 @@ def test_a_limit_that_the_second_breaks_puts_both_back(ascar: Any, fleet: Fleet)
     assert fleet.state() == fleet.before
 
 
+def test_a_watch_that_is_too_short_to_judge_is_refused_before_anything_changes(
+    ascar: Any, fleet: Fleet
+) -> None:
+    if fleet.kind != "postgresql":
+        pytest.skip("only PostgreSQL's sessions tell late what they did")
+    done = ascar(*fleet.words("--canary", "3 s"))
+    assert done.status == 2
+    assert "--canary = 3 s: is too short to judge the limits; allowed: 4 s and more" in done.error
+    assert fleet.state() == fleet.before
+
+
 @pytest.mark.parametrize("second", [False, True])
 def test_a_kill_leaves_no_server_changed(fleet: Fleet, second: bool) -> None:
-    with fleet.applying("--canary", "2 s" if second else "60 s") as process:
-        wait_for(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
+    with fleet.applying("--canary", "5 s" if second else "60 s") as process:
+        until(lambda: fleet.has(1 if second else 0) or process.poll() is not None)
         process.send_signal(signal.SIGKILL)
-        process.wait(60)
-    assert process.returncode == -signal.SIGKILL
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, told
     fleet.comes_back()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import random
-import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from own_servers import ceph_account, ceph_installed, end_at_a_moment, nothing_is_left, server_place
+from own_server_study import OwnServerStudy
+from own_servers import ceph_account, ceph_installed, nothing_is_left
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "ceph.toml"
-KILLS = 3
 TEXT = """
 [study]
 name = "objects"
@@ -44,56 +41,38 @@ runs_max = 2
 pytestmark = pytest.mark.skipif(not ceph_installed(), reason="Ceph is not installed, or has no account")
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    with server_place(ceph_account(), "ascar-ceph-") as folder:
-        yield Path(folder)
+class TestCephStudy(OwnServerStudy):
+    kind, text, program = "ceph", TEXT, "ceph"
+    packages = ("ceph-osd",)
+    of_example, ends_within_s = "osd_op_num_shards", 30.0
+    account = staticmethod(ceph_account)
 
+    @pytest.mark.slow
+    def test_it_is_tuned_and_exported_and_nothing_is_left(
+        self, ascar: Callable[..., Any], place: Path, study: Path
+    ) -> None:
+        study.write_text(study.read_text().replace("trials = 3", "trials = 2"))
+        tuned = ascar("tune", study, "--json")
+        assert tuned.status in {0, 3}, tuned.err
+        assert tuned.document["counts"]["complete"] >= 2, tuned.err
+        assert "failed" not in tuned.document["counts"], tuned.err
+        assert nothing_is_left(place, "ceph")
+        exported = ascar("export", "objects", "--as", "ceph-config", "--json").document
+        assert len(exported["lines"]) == len(exported["chosen"])
 
-@pytest.fixture
-def study(place: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "objects.toml"
-    path.write_text(TEXT.replace("PLACE", str(place)))
-    return path
-
-
-@pytest.mark.slow
-def test_it_is_tuned_and_exported_and_nothing_is_left(
-    ascar: Callable[..., Any], place: Path, study: Path
-) -> None:
-    study.write_text(study.read_text().replace("trials = 3", "trials = 2"))
-    tuned = ascar("tune", study, "--json")
-    assert tuned.status in {0, 3}, tuned.err
-    assert tuned.document["counts"]["complete"] >= 2, tuned.err
-    assert "failed" not in tuned.document["counts"], tuned.err
-    assert nothing_is_left(place, "ceph")
-    exported = ascar("export", "objects", "--as", "ceph-config", "--json").document
-    assert len(exported["lines"]) == len(exported["chosen"])
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_interrupted_or_killed_at_any_moment_no_daemon_and_no_file_is_left(
-    place: Path, study: Path, seed: int
-) -> None:
-    chance = random.Random(seed)
-    for turn in range(KILLS):
-        number = signal.SIGINT if turn == 0 else signal.SIGKILL
-        end_at_a_moment(study, chance, 30.0, number)
-        assert nothing_is_left(place, "ceph"), turn
+    @pytest.mark.slow
+    @pytest.mark.cluster
+    def test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(
+        self, place: Path, study: Path, seed: int
+    ) -> None:
+        super().test_interrupted_or_killed_at_any_moment_no_server_and_no_file_is_left(place, study, seed)
 
 
 def test_init_writes_a_study(ascar: Callable[..., Any]) -> None:
     text = ascar("init", "ceph", "--out", "-").out
     assert 'kind = "ceph"' in text
-    assert "#settings = {}" in text
-
-
-def test_the_doctor_names_the_packages(ascar: Callable[..., Any]) -> None:
-    assert "ceph-osd" in str(ascar("doctor", "--json").document)
-
-
-def test_the_example_is_a_study(ascar: Callable[..., Any]) -> None:
-    shown = ascar("space", EXAMPLE, "--json")
-    assert shown.status == 0, shown.err
-    assert "osd_op_num_shards" in str(shown.document)
+    assert '#settings = { osd_op_num_shards = 8, debug_osd = "0/0" }' in text
+    assert 'kind = "rados-bench"' in text
+    live = ascar("init", "ceph", "--online", "--out", "-").out
+    assert '#keyring = "/etc/ceph/ceph.client.ascar.keyring"' in live
+    assert "osd_client_message_cap" in live

@@ -32,6 +32,11 @@ SHORTER = {
     "#runs_min = 5": "runs_min = 2",
     "#runs_max = 1000": "runs_max = 2",
 }
+EXPORTED = {
+    "postgresql": ({"shared_buffers", "work_mem"}, ("postgresql.conf", "alter-system")),
+    "redis": ({"hz", "appendonly"}, ("redis.conf", "config-set")),
+}
+"""Parameters that a configuration has, and the forms that it is exported in."""
 LOAD = """#!/bin/sh
 # Reads a file from the disk, three times.
 for turn in 1 2 3; do
@@ -84,6 +89,13 @@ def test_a_server_s_first_study(
         changes = {'#directory = "..."': f'directory = "{place}"'}
         assert followed(ascar, kind, changes) == ["init", "check", "tune", "export"]
         assert nothing_is_left(Path(place), {"postgresql": "postgres", "redis": "redis-server"}[kind])
+        outcome = ascar("history", "show", kind, "--json").document["outcome"]
+        assert outcome["counts"]["complete"] >= 2
+        parameters, forms = EXPORTED[kind]
+        assert set(outcome["best"]["configuration"]) >= parameters
+        for form in forms:
+            exported = ascar("export", kind, "--as", form, "--json").document
+            assert len(exported["lines"]) >= len(exported["chosen"])
 
 
 @pytest.mark.root

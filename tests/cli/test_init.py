@@ -76,6 +76,12 @@ def test_every_key_that_is_left_out_can_be_put_in(target, text):
         Study.parse(re.sub(rf"^#({key} = )", r"\1", written, flags=re.MULTILINE))
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_preset_is_shown_where_there_is_one(target, text):
+    table = text(target).partition("\n[space]\n")[2].partition("\n[")[0]
+    assert bool(re.search(r"^#?preset = ", table, flags=re.MULTILINE)) == (target == "localfs")
+
+
 def test_it_writes_a_file_of_the_target_s_name_and_never_over_another(ascar, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = ascar("init", "simulated")
@@ -201,11 +207,21 @@ def test_the_daemons_take_the_files_that_are_made_of_it(ascar, tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("target", "load"), [("postgresql", "pgbench"), ("redis", "redis-benchmark")])
-def test_a_server_s_study_shows_its_load_and_examples_of_its_own(ascar, tmp_path, text, target, load):
+@pytest.mark.parametrize(
+    ("target", "load", "concurrent"),
+    [
+        ("postgresql", "pgbench", "clients = 8"),
+        ("redis", "redis-benchmark", "clients = 50"),
+        ("mariadb", "sysbench", "clients = 8"),
+        ("rocksdb", "db_bench", "threads = 4"),
+    ],
+)
+def test_a_server_s_study_shows_its_load_and_examples_of_its_own(
+    ascar, tmp_path, text, target, load, concurrent
+):
     written = text(target)
     assert Study.parse(written).workload == {"kind": load}
-    assert re.search(r"^#clients = \d+$", written, flags=re.MULTILINE)
+    assert f"\n#{concurrent}\n" in written
     assert not re.search(r"^#version = 1$", written, flags=re.MULTILINE)
     # Examples of [space] are of parameters that the system has.
     begin, _, rest = written.partition("\n[space]\n")

@@ -64,7 +64,7 @@ for line in sys.stdin:
     print(json.dumps(dict(ok={}) if "sample" in order else dict(ok=values)), flush=True)
 """
 # Kinds that change the machine itself.
-MACHINE = (pytest.mark.root, pytest.mark.machine)
+OF_MACHINE = ("linux", "localfs")
 # What the load of a kind reports, where it is not ops_per_s.
 METRICS: Mapping[str, str] = {
     "localfs": "throughput_ops_per_s",
@@ -136,7 +136,9 @@ def test_every_kind_is_tried() -> None:
 def test_apply_says_what_is_left_to_the_user(
     ascar: Callable[..., Any], finished: Callable[[str], int], kind: str
 ) -> None:
-    document = ascar("apply", finished(kind), "--dry-run", "--json").document
+    done = ascar("apply", finished(kind), "--dry-run", "--json")
+    assert done.status == 0, done.error
+    document = done.document
     told = [*document["settings"], *document["left_to_you"]]
     assert told, "a configuration that is not the default takes something"
 
@@ -175,22 +177,36 @@ def test_space_shows_the_catalogue(
 
 def _marks_of(kind: str) -> list[pytest.MarkDecorator]:
     """Servers that start again for each parameter that needs it take seconds of processor time."""
-    if kind in ("localfs", "linux"):
-        return [pytest.mark.root, pytest.mark.machine]
     if kind == "ceph":
         return [pytest.mark.slow, pytest.mark.cluster]
     return [pytest.mark.slow] if kind in ("mariadb", "nfs", "postgresql", "rocksdb") else []
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=_marks_of(kind)) for kind in KINDS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=_marks_of(kind)) for kind in KINDS if kind not in OF_MACHINE]
+)
 def test_check_tries_every_parameter_and_puts_everything_back(
     ascar: Callable[..., Any], study: Callable[[str], Study], kind: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "settings.py").write_text(SETTINGS)
-    text = study(kind).text.replace('["true"]', f'["{sys.executable}", "./settings.py"]')
-    text += "\n" + LOADS.get(kind, "")
-    text = text.replace("maximize ops_per_s", f"maximize {METRICS.get(kind, 'ops_per_s')}")
-    path = tmp_path / "study.toml"
+    everything_is_tried(ascar, study(kind), tmp_path)
+
+
+@pytest.mark.root
+@pytest.mark.machine
+@pytest.mark.parametrize("kind", OF_MACHINE)
+def test_check_tries_every_setting_of_the_machine_and_puts_everything_back(
+    ascar: Callable[..., Any], study: Callable[[str], Study], kind: str, tmp_path: Path
+) -> None:
+    everything_is_tried(ascar, study(kind), tmp_path)
+
+
+def everything_is_tried(ascar: Callable[..., Any], study: Study, folder: Path) -> None:
+    """Check a study of a kind, with a load."""
+    (folder / "settings.py").write_text(SETTINGS)
+    text = study.text.replace('["true"]', f'["{sys.executable}", "./settings.py"]')
+    text += "\n" + LOADS.get(study.name, "")
+    text = text.replace("maximize ops_per_s", f"maximize {METRICS.get(study.name, 'ops_per_s')}")
+    path = folder / "study.toml"
     path.write_text(text)
     done = ascar("check", path, "--json")
     assert done.status == 0, done.err or done.document["problems"]

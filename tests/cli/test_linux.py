@@ -131,7 +131,7 @@ def test_killed_at_any_moment_the_disk_is_as_before(study: Path, place: Path, se
         return queue.read_text().strip(), names_in(place)
 
     before = str(READ_AHEAD_KB), {"data", "lost+found"}
-    for _ in range(5):
+    for _ in range(3):
         killed_study(study, draw.uniform(1.0, 12.0), queue.read_text)
         assert comes_back(state, before) == before
 

@@ -219,7 +219,7 @@ def test_a_study_that_is_killed_leaves_nothing_and_loses_no_trial(ascar, study, 
     before = traces(image)
     chance = random.Random(20 + seed)
     kept: dict[int, object] = {}
-    for round_ in range(4):
+    for round_ in range(3):
         running = Running(study, *(["--resume"] if round_ else []))
         try:
             running.wait_for_trials(2)
@@ -256,6 +256,7 @@ def test_a_keeper_that_is_killed_too_is_made_good_by_restore(ascar, study, image
     assert _settles(image, before)
 
 
+@pytest.mark.slow
 def test_a_keeper_that_dies_ends_the_study_in_order(ascar, study, image):
     study.write_text(endless(image))
     before = traces(image)
@@ -271,7 +272,7 @@ def test_a_keeper_that_dies_ends_the_study_in_order(ascar, study, image):
     assert _settles(image, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, number):
     study.write_text(endless(image))
     before = traces(image)
@@ -284,6 +285,7 @@ def test_an_interrupted_study_puts_everything_back_before_it_ends(study, image, 
     assert "--resume" in err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_two_studies_at_once_are_refused(ascar, study, image, tmp_path):
     study.write_text(endless(image))
     other = tmp_path / "other.toml"

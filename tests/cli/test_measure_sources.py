@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ssh_server import Server, running_server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,13 +47,6 @@ def processes_of(words):
         except OSError:
             continue
     return found
-
-
-def wait_until(true, limit_s=60):
-    end_s = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
 
 
 def told(done):
@@ -133,7 +127,7 @@ def test_one_that_fails_ends_the_others_and_leaves_nothing(ascar, nodes):
     assert "source bad: round: sh exited with 7" in told(done)
     assert time.monotonic() - begun_s < 60
     assert not processes_of("sleep 3731")
-    wait_until(lambda: not processes_of("sleep 3732"))
+    until(lambda: not processes_of("sleep 3732"))
 
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
@@ -141,21 +135,21 @@ def test_whatever_ends_ascar_ends_what_it_started_on_the_node(nodes, way):
     words = f"sleep 374{int(way)}"
     command = [sys.executable, "-m", "ascar", *QUICK, "--nodes", str(nodes), "--source", f"far@far={words}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_until(lambda: processes_of(words))
+    until(lambda: processes_of(words))
     process.send_signal(way)
     process.communicate(timeout=60)
-    wait_until(lambda: not processes_of(words))
+    until(lambda: not processes_of(words))
 
 
 def test_a_node_that_is_lost_in_a_round_fails_it(nodes, server):
     command = [sys.executable, "-m", "ascar", *QUICK, "--nodes", str(nodes), "--source", "far@far=sleep 3751"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: processes_of("sleep 3751"))
+    until(lambda: processes_of("sleep 3751"))
     server.cut()
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "source far: node far: cannot be reached" in json.loads(out)["error"]["message"]
-    wait_until(lambda: not processes_of("sleep 3751"))
+    until(lambda: not processes_of("sleep 3751"))
 
 
 def test_a_node_that_cannot_be_reached_is_named_before_the_first_round(ascar, nodes, tmp_path):

@@ -16,6 +16,7 @@ from ascar.program.account import Account
 from ascar.program.postgresql import Programs
 from ascar.results.trial import TrialState
 from live_postgresql import AUTO, PACED, LiveServer, live_server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -167,9 +168,9 @@ def test_interrupted_or_killed_the_file_is_what_it_was(
             with subprocess.Popen(
                 [sys.executable, "-m", "ascar", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             ) as process:
-                server.wait_for(lambda: server.auto.read_text() != AUTO, 120)
+                until(lambda: server.auto.read_text() != AUTO, 120)
                 time.sleep(0.5 * turn + (seed % 10) / 10)
                 process.send_signal(how)
                 process.wait(60)
-            server.wait_for(lambda: server.auto.read_text() == AUTO, 60)
-            server.wait_for(lambda: server.ask("SHOW work_mem") == "8MB", 30)
+            until(lambda: server.auto.read_text() == AUTO, 60)
+            until(lambda: server.ask("SHOW work_mem") == "8MB", 30)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from live_redis import LiveRedis, live_redis, redis_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,9 +122,9 @@ def test_interrupted_or_killed_the_settings_are_what_they_were(
             [sys.executable, "-m", "ascar", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process,
     ):
-        server.wait_for(lambda: server.ask("CONFIG", "GET", "*") != told, 120)
+        until(lambda: server.ask("CONFIG", "GET", "*") != told, 120)
         time.sleep((seed % 10) / 10)
         process.send_signal(how)
         process.wait(60)
-        server.wait_for(lambda: server.ask("CONFIG", "GET", "*") == told, 60)
+        until(lambda: server.ask("CONFIG", "GET", "*") == told, 60)
     assert server.conf.read_bytes() == file

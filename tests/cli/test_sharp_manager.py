@@ -17,10 +17,9 @@ import pytest
 
 from ascar.cli.connection import roster
 from ascar.errors import MessagingError
-from ascar.messaging import MessageServer
+from ascar.messaging import MessageServer, controller_user, manager_user
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.deployment.manager import Manager
-from ascar.sharp.deployment.messages import controller_user, manager_user
 from ascar.simulation import parse_scenario
 from process_state import alive
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -20,17 +19,14 @@ from ascar.testbed import control
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_parts import KernelParts, NfsServer
 from ascar.testbed.namespace import lacks
-from data_plane_peers import needed, until
+from data_plane_peers import needed
+from modelled_disk import FLASH
+from testbed_processes import belonging_to
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-DISK = """
-[[servers]]
-[servers.device]
-kind = "flash"
-capacity_gb = 1
-"""
 BED = """
 version = 1
 [testbed]
@@ -89,18 +85,6 @@ FIO = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder for what lives as long as testbeds do, with a short path; nothing must be left in it."""
-    with TemporaryDirectory(prefix="ascar-") as path:
-        monkeypatch.setenv("ASCAR_RUNTIME_DIR", path)
-        yield Path(path)
-        for folder in Path(path).glob("testbeds/*"):
-            subprocess.run([sys.executable, "-m", "ascar", "testbed", "down", folder.name], check=False)
-        assert list(Path(path).glob("testbeds/*")) == []
-        assert belonging_to(Path(path)) == []
-
-
 @pytest.fixture(params=["process", "namespace"])
 def file(request: pytest.FixtureRequest, tmp_path: Path, runtime: Path, ascard: Path) -> Path:
     """A testbed file."""
@@ -108,22 +92,10 @@ def file(request: pytest.FixtureRequest, tmp_path: Path, runtime: Path, ascard: 
     if request.param == "namespace" and (missing := lacks()):
         pytest.skip(missing)
     link = "link = { rate_mbit_per_s = 1000 }" if request.param == "namespace" else ""
-    (tmp_path / "disk.toml").write_text(DISK)
+    (tmp_path / "disk.toml").write_text(FLASH)
     path = tmp_path / "bed.toml"
     path.write_text(BED.replace("KIND", request.param).replace("LINK", link))
     return path
-
-
-def belonging_to(folder: Path) -> list[str]:
-    """Command lines of processes that carry the mark of a testbed below a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"ASCAR_TESTBED={folder}/".encode() in (path / "environ").read_bytes():
-                found.append((path / "cmdline").read_text().replace("\0", " "))
-        except OSError:
-            pass
-    return found
 
 
 def devices() -> set[str]:
@@ -477,7 +449,7 @@ def test_nodes_that_are_kernels(
 ) -> None:
     if missing := KernelNode.missing(KernelParts("any", nfs=NfsServer(()))):
         pytest.skip(missing)
-    (tmp_path / "disk.toml").write_text(DISK)
+    (tmp_path / "disk.toml").write_text(FLASH)
     file = tmp_path / "bed.toml"
     file.write_text(KERNELS)
     bed = ascar("testbed", "up", file, "--json").document
@@ -508,7 +480,7 @@ def test_what_kernels_have_written_is_kept_at_the_end(
     del runtime, ascard
     if missing := KernelNode.missing(KernelParts("any", nfs=NfsServer(()))):
         pytest.skip(missing)
-    (tmp_path / "disk.toml").write_text(DISK)
+    (tmp_path / "disk.toml").write_text(FLASH)
     file = tmp_path / "bed.toml"
     file.write_text(
         '[testbed]\nname = "bed"\n[[node]]\nname = "one"\nkind = "kernel"\nkept = "kept"\n'
@@ -531,7 +503,7 @@ def test_without_root(as_nobody: tuple[Path, Callable[..., Any]], ascard: Path) 
     home, run = as_nobody
     bed = home / "bed.toml"
     bed.write_text(BED.replace("KIND", "process").replace("LINK", "").replace('file = "disk1.img"\n', ""))
-    (home / "disk.toml").write_text(DISK)
+    (home / "disk.toml").write_text(FLASH)
     for path in home.iterdir():
         path.chmod(0o644)
     up = run("testbed", "up", bed, "--json")

@@ -12,6 +12,7 @@ import pytest
 
 from data_plane_peers import Starter
 from modelled_disk import ModelledDisk
+from s3_site import s3_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,3 +50,12 @@ def start(folder: Path) -> Iterator[Starter]:
     """Starts programs that end with the test: `start.proxy(...)` and `start.nbdkit(...)`."""
     with ExitStack() as stack:
         yield Starter(folder, stack)
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[int]:
+    """The port of an S3 server that ends with the test."""
+    objects = tmp_path / "objects"
+    objects.mkdir()
+    with s3_server(objects) as port:
+        yield port

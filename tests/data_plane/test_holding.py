@@ -20,8 +20,9 @@ import pytest
 
 import nbd_peers as nbd
 from ascar.program.node_binary import find_ascard
-from data_plane_peers import Proxy, disk_of, fio, needed, until
+from data_plane_peers import Proxy, disk_of, fio, needed
 from nbd_peers import CountingServer, RawClient, RawServer, Session, answering
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

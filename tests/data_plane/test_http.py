@@ -20,9 +20,10 @@ import pytest
 from benchmarks.harness import free_port
 
 from certificates import Authority
-from data_plane_peers import disk_of, needed, until
+from data_plane_peers import disk_of, needed
 from http_peers import HTTP, OK, TcpServer, answered, answering, head_of, request, requests
 from nbd_peers import CountingServer, RawClient, RawServer, Session
+from waiting import until
 
 if TYPE_CHECKING:
     from data_plane_peers import Proxy, Starter

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ascar.history import History
+from ascar.pilot.turns import PairTest
 from ascar.rule_learning.task import LearnTask, learn_rules
 from ascar.rules import Action, RuleSet
 from ascar.sharp import objective_of
@@ -74,6 +75,7 @@ def test_numbers_are_learned_while_clients_work(
 ) -> None:
     """Comparisons are shorter here than they are for users: what is shown is that each step works."""
     monkeypatch.setitem(in_turns.__kwdefaults__, "lengths", Lengths(1.0, 1.0))
+    monkeypatch.setitem(in_turns.__kwdefaults__, "test", PairTest(pairs_min=4, pairs_max=6))
     deployed(busy)
     task = LearnTask(
         OBJECTIVE,

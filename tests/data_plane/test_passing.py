@@ -17,8 +17,9 @@ import pytest
 from benchmarks.harness import free_port
 
 import nbd_peers as nbd
-from data_plane_peers import disk_of, fio, needed, until
+from data_plane_peers import disk_of, fio, needed
 from nbd_peers import RawClient, RawServer, Session, answering
+from waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ from ascar.features import TraceOperation
 from ascar.messaging import decode
 from ascar.sharp.deployment.messages import RecordingPart
 from ascar.sharp.deployment.recording import recorded_of
-from data_plane_peers import disk_of, until
+from data_plane_peers import disk_of
 from http_peers import HTTP, answered
 from http_peers import request as request_of_http
 from nbd_peers import FLUSH, READ, WRITE, RawClient, RawServer, Session, request
 from resp_peers import RespClient, command
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,8 +125,14 @@ def test_streams_that_end_or_begin_meanwhile_are_in_it_and_what_is_in_flight_has
     assert np.isnan(found.operations.latency_s).sum() <= 1
     with RawClient(disk_of(proxy)) as client:
         client.negotiate()
-        client.send(request(READ, 1, 0, 512))
-        until(lambda: proxy.streams()[0]["in_flight"] == 1)
+        cookies = count()
+
+        def on_its_way() -> bool:
+            """Whether one is; each takes only a while."""
+            client.send(request(READ, next(cookies), 0, 512))
+            return any(stream["in_flight"] for stream in proxy.streams())
+
+        until(on_its_way)
         assert len(recorded(proxy, begun(proxy, 0.1)).operations) == 0, "it had left before"
 
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.messaging import Link, MessageServer, RequestRefused
+from ascar.messaging import Link, MessageServer, RequestRefused, manager_user
+from ascar.messaging.rule_subjects import beat
 from ascar.program.node_binary import find_ascard
-from ascar.sharp.deployment.messages import Beat, InForce, LoadRules, Show, beat, manager_user
-from data_plane_peers import disk_of, until
+from ascar.sharp.deployment.messages import Beat, InForce, LoadRules, Show
+from data_plane_peers import disk_of
 from nbd_peers import RawClient, RawServer, Session
 from proxy_site import RULES, Site, agent_user
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,10 +20,11 @@ import pytest
 from benchmarks.harness import free_port
 
 from certificates import Authority
-from data_plane_peers import Proxy, Starter, disk_of, until
+from data_plane_peers import Proxy, Starter, disk_of
 from live_redis import LiveRedis, live_redis, redis_installed
 from nbd_peers import RawServer, Session
 from resp_peers import Push, Refusal, RespClient, command, commands, counting
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,136 +1,31 @@
-"""A real S3 server and a real client: both sides of the proxy have the same bytes.
+"""A real S3 server and the client of AWS: both sides of the proxy have the same bytes.
 
-Without versitygw (`go install github.com/versity/versitygw/cmd/versitygw@v1.8.0`) or boto3 this is skipped.
+Without server and client, which `make s3` installs, this is skipped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import os
 import random
-import shutil
-import socket
-import threading
 import urllib.error
 import urllib.request
-from contextlib import ExitStack, suppress
-from subprocess import DEVNULL, Popen
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from benchmarks.harness import free_port
 
-from data_plane_peers import until
 from http_peers import HTTP
+from s3_site import DRAWN, Recorder, s3_client
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from data_plane_peers import Starter
 
 pytestmark = pytest.mark.slow
 
-KEY_ID, SECRET = "example", "example-secret"
 PART_BYTES = 5 << 20
-# What a server draws anew, or tells the time by.
-DRAWN = {"date", "last-modified", "x-amz-request-id", "x-amz-id-2", "x-amz-version-id"}
-
-
-class Recorder:
-    """A listener that passes bytes on to an address, and keeps them by connection.
-
-    Args:
-        port: of the server, on this machine.
-    """
-
-    def __init__(self, port: int) -> None:
-        self.sent: list[bytearray] = []
-        self.got: list[bytearray] = []
-        self._to = port
-        self._threads: list[threading.Thread] = []
-        self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self._begin(self._accept)
-
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        for one in self._sockets:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-        for one in [self._listener, *self._sockets]:
-            one.close()
-
-    def _begin(self, work: Callable[..., None], *arguments: Any) -> None:
-        self._threads.append(threading.Thread(target=work, args=arguments))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._to))
-            self._sockets += [client, server]
-            self.sent.append(bytearray())
-            self.got.append(bytearray())
-            self._begin(self._pass, client, server, self.sent[-1])
-            self._begin(self._pass, server, client, self.got[-1])
-
-    @staticmethod
-    def _pass(come: socket.socket, go: socket.socket, kept: bytearray) -> None:
-        with suppress(OSError):
-            while data := come.recv(1 << 16):
-                kept += data
-                go.sendall(data)
-        for side, how in ((go, socket.SHUT_WR), (come, socket.SHUT_RD)):
-            with suppress(OSError):
-                side.shutdown(how)
-
-
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of an S3 server."""
-    found = shutil.which("versitygw")
-    if found is None:
-        pytest.skip("versitygw is missing: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
-    port, folder = free_port(), tmp_path_factory.mktemp("s3")
-    environment = {**os.environ, "ROOT_ACCESS_KEY": KEY_ID, "ROOT_SECRET_KEY": SECRET}
-    command = [found, "--port", f"127.0.0.1:{port}", "posix", folder]
-    with Popen(command, env=environment, stdout=DEVNULL, stderr=DEVNULL) as process:
-
-        def listens() -> bool:
-            with socket.socket() as asking:
-                return asking.connect_ex(("127.0.0.1", port)) == 0
-
-        until(lambda: listens() or process.poll() is not None)
-        assert process.poll() is None
-        yield port
-        process.kill()
-
-
-def client_of(port: int) -> Any:
-    """A client of boto3's that tries once."""
-    boto3 = pytest.importorskip("boto3")
-    from botocore.config import Config
-
-    return boto3.client(
-        "s3",
-        endpoint_url=f"http://127.0.0.1:{port}",
-        aws_access_key_id=KEY_ID,
-        aws_secret_access_key=SECRET,
-        region_name="us-east-1",
-        config=Config(
-            retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}, signature_version="s3v4"
-        ),
-    )
 
 
 class Operations:
@@ -236,7 +131,7 @@ def test_sixty_operations_through_the_proxy_are_those_without_it(start: Starter,
             f"tcp:127.0.0.1:{behind.port}", "window = 2\n", terms=HTTP, listen=f"tcp:127.0.0.1:{port}"
         )
         before = stack.enter_context(Recorder(port))
-        direct, proxied = (Operations(client_of(at)) for at in (gateway, before.port))
+        direct, proxied = (Operations(s3_client(at)) for at in (gateway, before.port))
         work(direct)
         work(proxied)
         assert len(proxied.found) >= 60
@@ -256,7 +151,7 @@ def test_sixty_operations_through_the_proxy_are_those_without_it(start: Starter,
 def test_a_request_that_was_signed_before_and_one_that_is_not_right(start: Starter, gateway: int):
     port = free_port()
     start.proxy(f"tcp:127.0.0.1:{gateway}", terms=HTTP, listen=f"tcp:127.0.0.1:{port}")
-    client = client_of(port)
+    client = s3_client(port)
     client.create_bucket(Bucket="signed")
     data = random.Random(2).randbytes(100_000)
     client.put_object(Bucket="signed", Key="a", Body=data)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nbd_peers as nbd
-from data_plane_peers import disk_of, until
+from data_plane_peers import disk_of
 from nbd_peers import RawClient, RawServer, Session, answering
+from waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

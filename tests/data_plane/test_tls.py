@@ -22,8 +22,9 @@ from benchmarks.harness import free_port
 
 import nbd_peers as nbd
 from certificates import Authority, Certificate
-from data_plane_peers import disk_of, needed, until
+from data_plane_peers import disk_of, needed
 from nbd_peers import RawClient, RawServer, Session, answering
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

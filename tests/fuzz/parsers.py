@@ -451,7 +451,7 @@ def lustre_output(content: bytes) -> None:
             low, high, step = one.limits(allowed)
             assert low > high or one.range[0] <= low <= high <= one.range[1]
             assert step >= 1
-        lctl.evictions()
+        lctl.disturbances()
         lctl.check_serving()
     elif kind == "statistics":
         assert all(math.isfinite(one) for one in lctl.counters().values())

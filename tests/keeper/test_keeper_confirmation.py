@@ -19,9 +19,10 @@ from ascar.errors import InputError, KeeperLost, Refused, StageFailed
 from ascar.systems.applied import applied_knobs, unconfirmed
 from ascar.systems.keeper import Hold, Keeper, restore_all
 from process_state import wait_for_end
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 OWNER = "apply 3 (disk)"
 LONG_S = 300.0
@@ -53,18 +54,11 @@ def waiters(state: Path) -> list[int]:
     return sorted(found)
 
 
-def eventually(condition: Callable[[], object], limit_s: float = 60.0) -> None:
-    end_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
-
-
 @pytest.fixture(autouse=True)
 def none_left(state: Path) -> Iterator[None]:
     yield
     restore_all(state_dir=state, everything=True)
-    eventually(lambda: not waiters(state))
+    until(lambda: not waiters(state))
 
 
 @pytest.fixture
@@ -110,21 +104,21 @@ def test_what_nobody_confirms_is_put_back_in_time(state: Path, loop: Path, old: 
     assert 0 <= waiting.left_s <= 3
     assert abs(waiting.until_unix_s - time.time() - waiting.left_s) <= 2
     assert applied_knobs(state) == {knob(loop): "512"}
-    eventually(lambda: text(queue(loop)) == old)
+    until(lambda: text(queue(loop)) == old)
     assert 3.0 <= time.monotonic() - begun_s < 20
-    eventually(lambda: not list(state.glob("*.jsonl")) and not waiters(state))
+    until(lambda: not list(state.glob("*.jsonl")) and not waiters(state))
     assert unconfirmed(state) == ()
 
 
 def test_what_is_confirmed_stays_and_nobody_waits_any_more(state: Path, loop: Path, old: str) -> None:
     put_in_force(state, loop, 4.0)
-    eventually(lambda: len(waiters(state)) == 2)
+    until(lambda: len(waiters(state)) == 2)
     with Keeper("confirm", state_dir=state) as keeper:
         (waiting,) = keeper.confirmation().unconfirmed
         assert unconfirmed(state)[0].owner == waiting.owner == OWNER
         assert keeper.confirm(OWNER) == 1
         assert keeper.confirmation().unconfirmed == ()
-    eventually(lambda: not waiters(state))
+    until(lambda: not waiters(state))
     time.sleep(4.0)
     assert restore_all(state_dir=state).restored == ()
     assert text(queue(loop)) == "512"
@@ -135,10 +129,10 @@ def test_what_is_confirmed_stays_and_nobody_waits_any_more(state: Path, loop: Pa
 def test_a_process_that_is_killed_is_replaced(state: Path, loop: Path, old: str) -> None:
     put_in_force(state, loop, 6.0)
     for _ in range(2):
-        eventually(lambda: len(waiters(state)) == 2)
+        until(lambda: len(waiters(state)) == 2)
         os.kill(waiters(state)[0], signal.SIGKILL)
-    eventually(lambda: text(queue(loop)) == old)
-    eventually(lambda: not waiters(state))
+    until(lambda: text(queue(loop)) == old)
+    until(lambda: not waiters(state))
 
 
 def test_whoever_starts_next_puts_back_when_all_were_killed(state: Path, loop: Path, old: str) -> None:
@@ -162,13 +156,13 @@ def test_the_end_of_a_users_session_puts_back_and_a_closed_terminal_does_not(
     state: Path, loop: Path, old: str
 ) -> None:
     put_in_force(state, loop, LONG_S)
-    eventually(lambda: len(waiters(state)) == 2)
+    until(lambda: len(waiters(state)) == 2)
     for pid in waiters(state):
         os.kill(pid, signal.SIGHUP)
     time.sleep(1.0)
     assert text(queue(loop)) == "512"
     os.kill(waiters(state)[0], signal.SIGTERM)
-    eventually(lambda: text(queue(loop)) == old and not waiters(state))
+    until(lambda: text(queue(loop)) == old and not waiters(state))
 
 
 def test_the_clock_of_the_day_decides_nothing(state: Path, loop: Path, old: str) -> None:
@@ -177,7 +171,7 @@ def test_the_clock_of_the_day_decides_nothing(state: Path, loop: Path, old: str)
     assert restore_all(state_dir=state).restored == ()
     assert text(queue(loop)) == "512"
     move_deadline(state, unix_s=2 * 86_400, boot_ms=-int(LONG_S * 1000))  # and back, when the time is over
-    eventually(lambda: text(queue(loop)) == old)
+    until(lambda: text(queue(loop)) == old)
 
 
 def test_after_a_reboot_nothing_waits_any_more(state: Path, loop: Path, old: str) -> None:
@@ -194,7 +188,7 @@ def test_after_a_reboot_nothing_waits_any_more(state: Path, loop: Path, old: str
 def test_what_somebody_else_changes_meanwhile_is_left_alone_and_named(state: Path, loop: Path) -> None:
     put_in_force(state, loop, 2.0)
     queue(loop).write_text("96")
-    eventually(lambda: not list(state.glob("*.jsonl")))
+    until(lambda: not list(state.glob("*.jsonl")))
     assert text(queue(loop)) == "96"
     with Keeper("confirm", state_dir=state) as keeper:
         reverted = keeper.confirmation().reverted
@@ -241,7 +235,7 @@ def test_only_what_waits_can_be_confirmed(state: Path, loop: Path, old: str) -> 
     with Keeper("confirm", state_dir=state) as keeper:
         with pytest.raises(Refused, match="nothing of it waits"):
             keeper.confirm("apply 4 (x)")
-        eventually(lambda: text(queue(loop)) == old)
+        until(lambda: text(queue(loop)) == old)
         with pytest.raises(Refused, match="nothing of it waits"):
             keeper.confirm(OWNER)
 
@@ -283,7 +277,7 @@ def test_a_time_that_is_none_is_refused_and_everything_is_put_back(
 ) -> None:
     with pytest.raises(InputError, match="allowed are"):
         put_in_force(state, loop, seconds)
-    eventually(lambda: text(queue(loop)) == old and not waiters(state))
+    until(lambda: text(queue(loop)) == old and not waiters(state))
 
 
 def test_only_what_is_to_stay_can_wait(raw) -> None:
@@ -307,7 +301,7 @@ def test_a_full_disk_keeps_nothing_in_force(tmp_path: Path, loop: Path, old: str
         for value in range(600, 640):
             keeper.knob_write(knob(loop), value)
     (disk / "filler").unlink()
-    eventually(lambda: text(queue(loop)) == old and not waiters(state))
+    until(lambda: text(queue(loop)) == old and not waiters(state))
 
 
 CLIENT = """
@@ -347,4 +341,4 @@ def test_whoever_is_killed_at_whatever_moment_nothing_unconfirmed_stays(
             if whom != "client":  # what a killed keeper leaves, the next one finds
                 restore_all(state_dir=state)
             time.sleep(0.05)
-        eventually(lambda: not waiters(state))
+        until(lambda: not waiters(state))

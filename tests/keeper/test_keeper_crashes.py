@@ -103,6 +103,7 @@ def test_much_that_is_dirty_is_thrown_away_at_once(state, images, gone, fs):
     pytest.fail(f"took {best} s")
 
 
+@pytest.mark.slow
 def test_a_killed_keeper_is_cleaned_up_after_by_the_next(state, images, gone, traces, seed):
     source = random.Random(f"keeper {seed}")
     for number in range(5):
@@ -125,6 +126,7 @@ def test_a_killed_keeper_is_cleaned_up_after_by_the_next(state, images, gone, tr
         check(noted)
 
 
+@pytest.mark.slow
 def test_both_killed_at_once_are_cleaned_up_after(state, images, gone, seed):
     source = random.Random(f"both {seed}")
     for number in range(5):
@@ -211,10 +213,10 @@ def test_a_file_that_took_the_images_name_is_left(state, images):
 def test_a_journal_of_a_newer_version_stops_nobody_and_is_kept(state, images, gone):
     journal = journal_of_a_dead_keeper(state, images)
     text = journal.read_text()
-    journal.write_text(text.replace('"schema":4', '"schema":5', 1))
+    journal.write_text(text.replace('"schema":5', '"schema":6', 1))
     with Keeper("older", state_dir=state) as keeper:
         (failed,) = keeper.hello.restored.failed
-        assert "its schema is 5, this ascard knows 1 to 4" in failed
+        assert "its schema is 6, this ascard knows 1 to 5" in failed
     assert restore_all(state_dir=state).failed == (failed,)
     journal.write_text(text)
     assert restore_all(state_dir=state).failed == ()
@@ -260,7 +262,10 @@ def test_a_load_whose_client_is_gone_ends_also_what_it_starts_meanwhile(state, i
         report = keeper.restore()
         assert load.wait(10) == -signal.SIGKILL
     assert report.failed == ()
-    assert not any("still busy" in line for line in report.restored), report
+    # Somebody else's new mount namespace may have the device for longer, but not the mount that is undone.
+    mounts = [line for line in report.restored if line.startswith("mount ")]
+    assert mounts
+    assert not any("still busy" in line for line in mounts), report
     assert session_of(load.pid) == []
 
 

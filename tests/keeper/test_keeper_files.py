@@ -164,6 +164,44 @@ def test_a_command_can_be_taken_back(keeper_of: Callable[..., Keeper], file: Pat
     assert (tmp_path / "two").exists()
 
 
+def test_what_a_command_left_alone_is_in_the_report(keeper_of: Callable[..., Keeper]) -> None:
+    said = ["/bin/sh", "-c", "cat >&2"]
+    with keeper_of() as keeper:
+        keeper.undo_command(said, stdin="hz: is '33', not as ascar left it\n  io: is '4'\n")
+        report = keeper.restore()
+    assert report.restored == (" ".join(said) + " (hz: is '33', not as ascar left it; io: is '4')",)
+    assert report.failed == ()
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+def test_a_command_reads_more_than_an_argument_may_hold(
+    keeper_of: Callable[..., Keeper], state: Path, tmp_path: Path, how: str
+) -> None:
+    given, kept = '0123456789\u00e9"\n' * 200_000, tmp_path / "kept"
+    copy = ["/bin/sh", "-c", f"cat > {kept}"]
+    keeper = keeper_of().start()
+    keeper.undo_command(copy, stdin="another")
+    keeper.undo_command(copy, stdin=given)
+    keeper.undo_forget(copy, stdin="another")
+    if how == "closed":
+        keeper.close()
+    else:
+        os.kill(keeper.pid, signal.SIGKILL)
+        assert not kept.exists()
+        assert restored(state)["restored"] == [" ".join(copy)]
+        keeper.close()
+    assert kept.read_text() == given
+    assert journals(state) == []
+
+
+def test_a_command_that_reads_nothing_has_an_empty_standard_input(
+    keeper_of: Callable[..., Keeper], tmp_path: Path
+) -> None:
+    with keeper_of() as keeper:
+        keeper.undo_command(["/bin/sh", "-c", f"cat > {tmp_path}/kept"])
+    assert (tmp_path / "kept").read_bytes() == b""
+
+
 def test_undoing_runs_backwards(keeper_of: Callable[..., Keeper], file: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with keeper_of() as keeper:
@@ -297,6 +335,12 @@ def test_wrong_paths_and_contents_are_refused(
             keeper.undo_command(["no-such-program"])
         with pytest.raises(InputError, match=r"argv = \[\]"):
             keeper.undo_command([])
+        with pytest.raises(
+            InputError, match="argv: has 98309 bytes; allowed are 98304: give a program more by"
+        ):
+            keeper.undo_command(["true", "x" * (98304 - 1)])
+        with pytest.raises(InputError, match="request line is longer than 4194304 bytes"):
+            keeper.undo_command(["true"], stdin="x" * (5 << 20))
         with pytest.raises(InputError, match="limit_s = 3601"):
             keeper.undo_command(["true"], limit_s=3601)
     assert file.read_text() == FIRST

@@ -59,7 +59,7 @@ def test_the_present_value_is_on_disk_before_the_write(keeper, state, loop):
     assert (written.old, written.effective, written.coupled) == (old, old * 2, {})
     (journal,) = state.glob("*.jsonl")
     header, change, found = map(json.loads, journal.read_text().splitlines())
-    assert header["schema"] == 4
+    assert header["schema"] == 5
     assert header["boot_id"] == keeper.hello.boot_id
     assert header["owner"] == "a test"
     assert change["change"] == {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from ascar.campaign import PreparedStudy
 from ascar.errors import StudyError
 from ascar.history import History
 from ascar.loops.offline import tune, verify
+from ascar.prepared_study import PreparedStudy
 from ascar.results.trial import Purpose
 from ascar.study import Study
 
@@ -136,7 +136,7 @@ def test_another_machine_never_goes_on_with_the_pairs_of_the_first(history, monk
     run = history.run(first.run_id)
     assert first.best is not None
     monkeypatch.setattr(
-        "ascar.campaign.PreparedStudy.valid_for", lambda self: {"machine_id": "another", "workload": {}}
+        "ascar.prepared_study.PreparedStudy.valid_for", lambda self: {"machine_id": "another", "workload": {}}
     )
     monkeypatch.setattr(run, "machine", {"machine_id": "first"})
     elsewhere = verify(run.study, history, run, first.best.configuration)
@@ -148,7 +148,7 @@ def test_another_machine_never_goes_on_with_the_pairs_of_the_first(history, monk
 def test_a_study_of_another_machine_is_not_resumed(history, monkeypatch):
     for machine in ("first", "second"):
         monkeypatch.setattr(
-            "ascar.campaign.PreparedStudy.valid_for", lambda self, one=machine: {"machine_id": one}
+            "ascar.prepared_study.PreparedStudy.valid_for", lambda self, one=machine: {"machine_id": one}
         )
         if machine == "first":
             tune(study(), history)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from ascar import campaign
+from ascar import prepared_study
 from ascar.checking import check_study
 from ascar.cli.studies import find_space
 from ascar.errors import InputError, Refused
@@ -88,8 +88,8 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now = datetime(2026, 11, 22, 21, 0).astimezone()
         self.waits: list[tuple[datetime, float]] = []
-        monkeypatch.setattr(campaign.Day, "time", lambda _: self.now)
-        monkeypatch.setattr(campaign.Day, "wait", lambda _, seconds: self._wait(seconds))
+        monkeypatch.setattr(prepared_study.Day, "time", lambda _: self.now)
+        monkeypatch.setattr(prepared_study.Day, "wait", lambda _, seconds: self._wait(seconds))
 
     def _wait(self, seconds: float) -> None:
         self.waits.append((self.now, seconds))
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_the_wait_and_the_study_goes_on_later(history, monkeyp
     def interrupted(_, seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(campaign.Day, "wait", interrupted)
+    monkeypatch.setattr(prepared_study.Day, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tune(Study.parse(SQLITE), history)
     clock.now = clock.now.replace(hour=23)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from ascar import similar_loads
-from ascar.campaign import Day, PreparedStudy
 from ascar.errors import InputError
 from ascar.history import History
 from ascar.library import GainEntry, Library
 from ascar.loops.offline import tune
+from ascar.prepared_study import Day, PreparedStudy
 from ascar.results.trial import Origin
 from ascar.space import Space, categorical, integer
 from ascar.study import Study

@@ -8,9 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,18 +16,9 @@ from ascar.errors import EnvironmentLacks, MessagingError, Refused
 from ascar.messaging import Link, MessageServer, Settings, User, read_settings
 from ascar.messaging import server as server_module
 from process_state import alive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from waiting import until
 
 WAIT_S = 100.0
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + WAIT_S
-    while not what():
-        assert time.monotonic() < end_s, "waited too long"
-        time.sleep(0.02)
 
 
 async def reaches(settings: Settings) -> bool:
@@ -104,13 +93,13 @@ def test_that_dies_again_and_again_is_given_up(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(server_module, "_RESTARTS_MAX", 1)
     with MessageServer(tmp_path, [User("manager")]) as server:
         for _ in range(2):
-            wait_until(lambda: server.pid is not None)
+            until(lambda: server.pid is not None)
             pid = server.pid
             assert pid is not None
-            wait_until(lambda: asyncio.run(answers(server)))
+            until(lambda: asyncio.run(answers(server)))
             os.kill(pid, signal.SIGKILL)
-            wait_until(lambda gone=pid: server.pid != gone)
-        wait_until(lambda: server.problem is not None)
+            until(lambda gone=pid: server.pid != gone)
+        until(lambda: server.problem is not None)
         assert "died 1 times within a minute" in str(server.problem)
 
 
@@ -147,7 +136,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path, how: str) -> N
             assert alive(pid)
             parent.send_signal(signal.Signals[how])
         parent.wait(WAIT_S)
-    wait_until(lambda: not alive(pid))
+    until(lambda: not alive(pid))
     with MessageServer(tmp_path, [User("manager")]) as server:  # the folder is free again
         assert asyncio.run(reaches(server.settings("manager")))
 

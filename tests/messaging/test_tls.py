@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ascar.errors import InputError, MessagingError
-from ascar.messaging import Link, MessageServer, Settings, Tls, read_settings
-from ascar.sharp.deployment.messages import ask, beat, controller_user, manager_user
+from ascar.messaging import Link, MessageServer, Settings, Tls, controller_user, manager_user, read_settings
+from ascar.messaging.rule_subjects import ask, beat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.harness import free_port
 
 from ascar.capes.session.environment import RequestedEnvironment
 from ascar.capes.session.study import OnlineStudy
@@ -22,7 +23,8 @@ from ascar.study import Study
 from ascar.systems.keeper import Keeper
 from ascar.systems.linux import Linux
 from ascar.systems.place import Place
-from ssh_server import Server, free_port, running_server
+from ssh_server import Server, running_server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,10 +128,7 @@ def test_a_keeper_there_restores_when_the_connection_is_cut(server: Server, tmp_
         keeper.file_replace(file, "changed\n")
         assert file.read_text() == "changed\n"
         server.cut()
-        end_s = time.monotonic() + 20
-        while file.read_text() != "before\n":
-            assert time.monotonic() < end_s
-            time.sleep(0.02)
+        until(lambda: file.read_text() == "before\n", 20)
         with pytest.raises(KeeperLost):
             keeper.file_replace(file, "again\n")
     assert file.read_text() == "before\n"
@@ -232,10 +231,7 @@ def test_a_node_whose_connection_is_cut_puts_itself_back_and_the_study_ends_in_o
     with History(tmp_path / "history.sqlite") as history, pytest.raises(AscarError) as caught:
         tune(study_there(server), history, listener=listen)
     assert "keeper" in caught.value.message
-    end_s = time.monotonic() + 20
-    while path.read_text() != before:
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
+    until(lambda: path.read_text() == before, 20)
     assert len(set(seen)) > 1, "it had been changed"
 
 

@@ -183,7 +183,54 @@ def test_every_option_of_ascard_is_offered(completions: Path) -> None:
         assert set(listed) == set(re.findall(r"--[\w-]+", line))
 
 
-# `ascar` beside it: what a package puts into the path.
+# `ascar` is asked for its own words, at each key.
+BASH_OF_ASCAR = """
+source {folder}/ascar.bash
+COMP_WORDS=({words}) COMP_CWORD=$(({count} - 1))
+$(complete -p ascar | sed 's/.*-F \\([^ ]*\\).*/\\1/') ascar
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+CASES_OF_ASCAR = [
+    (["ca"], {"capes"}),
+    (["tune", "--bud"], {"--budget"}),
+    (["history", ""], {"ls", "show", "export", "import", "purge"}),
+]
+
+
+def beside_python() -> dict[str, str]:
+    """An environment in whose path this `ascar` is the first."""
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES_OF_ASCAR)
+def test_bash_completes_ascar(completions: Path, words: list[str], expected: set[str]) -> None:
+    quoted = " ".join(f"'{word}'" for word in ["ascar", *words])
+    script = BASH_OF_ASCAR.format(folder=completions, words=quoted, count=len(words) + 1)
+    done = subprocess.run(
+        [needed("bash"), "-c", script], capture_output=True, text=True, check=True, env=beside_python()
+    )
+    assert expected <= set(done.stdout.split()), done.stderr
+    assert "measure" not in done.stdout
+
+
+@pytest.mark.parametrize(("words", "expected"), CASES_OF_ASCAR)
+def test_fish_completes_ascar(
+    completions: Path, words: list[str], expected: set[str], tmp_path: Path
+) -> None:
+    script = f"source {completions}/ascar.fish; complete -C '{' '.join(['ascar', *words])}'"
+    done = subprocess.run(
+        [needed("fish"), "--no-config", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=beside_python() | {"HOME": str(tmp_path)},
+    )
+    offered = {row.partition("\t")[0] for row in done.stdout.splitlines()}
+    assert expected <= offered, done.stderr
+    assert "measure" not in offered
+
+
+# Beside it: what a package puts into the path.
 FIRST_OF_ZSH = """
 fpath=({folder} $fpath)
 autoload -Uz compinit && compinit -D -u
@@ -195,14 +242,9 @@ $_comps[ascar]
 
 def test_zsh_completes_ascar_at_the_first_time_that_it_is_asked(completions: Path) -> None:
     """What compinit finds is loaded by the first key, which shall complete as well as the next."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     script = FIRST_OF_ZSH.format(folder=completions)
     done = subprocess.run(
-        [needed("zsh"), "-fc", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": path},
+        [needed("zsh"), "-fc", script], capture_output=True, text=True, check=False, env=beside_python()
     )
     assert "capes" in done.stdout, done.stdout + done.stderr
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from process_state import alive
+from waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = (
@@ -40,6 +45,8 @@ packages:
 \tmkdir -p build/packages
 \t{build} >build/packages/ascar.deb
 \techo rpm >build/packages/ascar.rpm
+check-wheels:
+\techo "checks $(WHEELS)"
 """
 
 
@@ -157,6 +164,57 @@ def test_builds_that_differ_are_no_release(building: Path, build: str) -> None:
     assert kept.name == "0.1.0.differs" and f"both are kept in {kept}" in said.stderr
     first, second = ((kept / name / "ascar.deb").read_text() for name in ("first", "the-second"))
     assert first != second
+
+
+@pytest.fixture
+def checked(building: Path) -> Path:
+    """The same, where all checks of a release pass at once."""
+    (building / ".ci").mkdir()
+    for name in ("run", "release"):
+        (building / ".ci" / name).write_text("#!/bin/sh\n")
+        (building / ".ci" / name).chmod(0o755)
+    commit(building)
+    return building
+
+
+def test_a_release_dates_the_changelog(checked: Path) -> None:
+    said = released(checked, "0.1.0")
+    assert said.returncode == 0, said.stderr
+    assert "now: git commit -am 'ascar 0.1.0' && git tag v0.1.0" in said.stderr
+    heads = [line for line in (checked / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
+    assert heads[0] == "## Unreleased"
+    assert heads[1].startswith("## 0.1.0 (20")
+
+
+def test_commits_made_meanwhile_are_no_part_of_it(checked: Path) -> None:
+    """The first build is followed by a commit in the checkout; the second is of the same sources."""
+    later = (
+        "sh -c 'git -C $$(git remote get-url origin) commit -q --allow-empty -m later; git rev-parse HEAD'"
+    )
+    (checked / "Makefile").write_text(MAKEFILE.format(build=later))
+    commit(checked)
+    asked = run("git", "rev-parse", "HEAD", at=checked)
+    said = released(checked, "0.1.0")
+    assert said.returncode == 1
+    assert f"built from {asked.strip()}, but the checkout is at another commit now" in said.stderr
+    assert (checked / "build/release/0.1.0/ascar.deb").read_text() == asked
+    assert "## 0.1.0" not in (checked / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT])
+def test_a_release_that_is_ended_leaves_nothing(building: Path, asked: signal.Signals) -> None:
+    (building / "Makefile").write_text(MAKEFILE.format(build="echo $$$$ >pid; exec sleep 600"))
+    commit(building)
+    words = [building / "scripts/release", "0.1.0", "--rehearse"]
+    with subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as release:
+        assert release.stderr is not None
+        place = Path(release.stderr.readline().rpartition(" ")[2].strip())
+        pid = int(until(lambda: (place / "pid").exists() and (place / "pid").read_text().strip()))
+        release.send_signal(asked)
+        assert release.wait(30) == 130
+    assert not place.parent.exists()
+    until(lambda: not alive(pid))
+    assert not (building / "build").exists()
 
 
 # In place of a Debian: a folder with what a build there prints of its compiler, and the way back out of it.
@@ -302,8 +360,19 @@ def test_the_bill_of_materials_has_what_is_shipped_and_nothing_else() -> None:
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
     names = {one["name"] for one in document["components"]}
     assert {"numpy", "sqlalchemy", "msgspec", "rusqlite", "lexopt", "pyo3"} <= names
-    assert not names & {"pytest", "ruff", "proptest", "hypothesis", "maturin"}
+    assert not names & {"pytest", "ruff", "proptest", "hypothesis", "maturin", "vite", "typescript"}
+    # Locked for other systems than Linux.
+    assert not {name for name in names if name == "colorama" or re.match("windows|wasi|.*-wasm-", name)}
     assert all(one["version"] for one in document["components"])
+    # Of the page of `ascar explore`, what it is built from, and what that takes.
+    page = {one["name"] for one in document["components"] if one.get("purl", "").startswith("pkg:npm/")}
+    needed = json.loads((ROOT / "web/package.json").read_text())["dependencies"]
+    assert needed.keys() | {"d3-path", "internmap"} <= page
+    known = [one["bom-ref"] for one in document["components"]]
+    assert len(set(known)) == len(known)
+    known.append(document["metadata"]["component"]["bom-ref"])
+    for one in document["dependencies"]:
+        assert {one["ref"], *one.get("dependsOn", ())} <= set(known)
     crates = [one for one in document["components"] if one.get("purl", "").startswith("pkg:cargo/")]
     assert len({one["purl"] for one in crates}) == len(crates)
     assert all(one["licenses"][0]["expression"] for one in crates)

@@ -10,9 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 from benchmarks.fresh_debian import run_inside
@@ -23,6 +27,7 @@ from ascar.messaging.server import find_nats_server
 from ascar.program.node_binary import find_ascard
 from ascar.testing import DiskServer, Guest, VolatileDisk
 from built_packages import ROOT, build_packages, debian_or_skip
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,6 +60,16 @@ name = "vm.page-cluster"
 minimum = 0
 maximum = 8
 """
+PROXY = """
+controller = "client1"
+workload = "objects"
+control = "control.sock"
+[[route]]
+protocol = "http"
+listen = "tcp:127.0.0.1:{listen}"
+server = "tcp:127.0.0.1:{server}"
+"""
+BODY_BYTES = 4 << 20
 MESSAGES = 'listen: "127.0.0.1:4222"\n'
 LEARNER = """
 session = "files"
@@ -106,7 +121,7 @@ def test_who_needs_no_root_is_closed_and_roots_are_no_more_open_than_now() -> No
 def test_systemd_knows_every_line(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs the Debian package systemd; install it")
-    for unit in UNITS.glob("*.service"):
+    for unit in UNITS.rglob("*.service"):
         # What it starts is not installed here.
         text = (
             unit.read_text()
@@ -216,6 +231,42 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
         server.terminate()
         server.wait()
     assert calls_of([*serving[:-1], str(free_port())], "", tmp_path, ends_s=3) <= messages
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_the_unit_of_proxies_forbids_no_system_call_by_which_bytes_pass(tmp_path: Path) -> None:
+    for program in ("systemd-analyze", "strace"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}; install it")
+    (tmp_path / "body").write_bytes(bytes(BODY_BYTES))
+    listen, got = free_port(), list[int]()
+
+    def get() -> None:
+        until((tmp_path / "control.sock").exists, what="the proxy is there")
+        with urlopen(f"http://127.0.0.1:{listen}/body", timeout=30) as answer:
+            got.append(len(answer.read()))
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
+        (tmp_path / "proxy.toml").write_text(PROXY.format(listen=listen, server=server.server_port))
+        serving, client = Thread(target=server.serve_forever), Thread(target=get)
+        serving.start()
+        client.start()
+        try:
+            words = [find_ascard(), "proxy", "--config", tmp_path / "proxy.toml"]
+            calls = calls_of(words, "", tmp_path, ends_s=8)
+        finally:
+            client.join()
+            server.shutdown()
+            serving.join()
+    assert got == [BODY_BYTES]
+    assert "splice" in calls
+    assert calls <= allowed_calls(UNITS / "ascar-proxy.service")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """ascar as people install it: into a fresh Debian with Python and pip, without a compiler.
 
-The wheels are those of this run, from what is compiled already; with WHEELS=FOLDER (`make check-wheels`)
-those of a folder, also of other processors, whose programs QEMU runs.
+The wheels are those of this run, that of ascar the one that its packages are made from; with WHEELS=FOLDER
+(`make check-wheels`) those of a folder, also of other processors, whose programs QEMU runs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.fresh_debian import run_inside
 
-from built_packages import debian_or_skip
+from built_packages import debian_or_skip, packages_of_this_run
 from elf_file import EM_AARCH64, EM_X86_64, Elf, faults
 
 if TYPE_CHECKING:
@@ -61,19 +62,19 @@ def machine(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def wheels(machine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the wheels for a processor."""
+    """A directory with the wheels for a processor; that of ascar is the one in the packages of this run."""
     out = tmp_path_factory.mktemp("wheels")
     if GIVEN is not None:
         for file in Path(GIVEN).glob(f"*_{machine}.whl"):
             shutil.copy(file, out)
         return out
-    uv = str(ROOT / "scripts/uv")
-    for source in (ROOT, ROOT / "crates/ascard"):
-        words = [uv, "build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", str(out)]
-        built = subprocess.run(
-            [*words, str(source)], capture_output=True, text=True, check=False, timeout=900
-        )
-        assert built.returncode == 0, built.stderr
+    [packaged] = (packages_of_this_run(tmp_path_factory) / "stage/wheel").glob("ascar-*.whl")
+    shutil.copy(packaged, out)
+    words = [ROOT / "scripts/uv", "build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", out]
+    built = subprocess.run(
+        [*words, ROOT / "crates/ascard"], capture_output=True, text=True, check=False, timeout=900
+    )
+    assert built.returncode == 0, built.stderr
     return out
 
 
@@ -137,19 +138,100 @@ def test_wheels_do_not_say_where_they_were_built(wheels: Path, tmp_path: Path) -
         assert b"file://" not in file.read_bytes(), file
 
 
-def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(tmp_path: Path) -> None:
-    uv = str(ROOT / "scripts/uv")
-    words = [uv, "build", "--quiet", "--sdist", "--python", sys.executable, "--out-dir", str(tmp_path)]
-    built = subprocess.run(
-        [*words, str(ROOT / "crates/ascard")], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert built.returncode == 0, built.stderr
-    [file] = tmp_path.glob("*.tar.gz")
+def test_the_source_distribution_has_the_list_that_the_keeper_is_built_from(sources: Path) -> None:
+    [file] = sources.glob("ascard-*.tar.gz")
     with tarfile.open(file) as archive:
         [found] = [one for one in archive if one.name.endswith("crates/keeper/linux.toml")]
         content = archive.extractfile(found)
         assert content is not None
         assert content.read() == (ROOT / "python/ascar/catalogues/linux.toml").read_bytes()
+
+
+# How quick what is built from a source distribution would be is not asked here, and minutes are saved.
+QUICKLY = {
+    f"CARGO_PROFILE_RELEASE_{key}": value
+    for key, value in (("OPT_LEVEL", "0"), ("LTO", "off"), ("CODEGEN_UNITS", "16"))
+}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with both source distributions."""
+    if GIVEN is not None:
+        return Path(GIVEN)
+    out = tmp_path_factory.mktemp("sources")
+    uv = str(ROOT / "scripts/uv")
+    for source in (ROOT, ROOT / "crates/ascard"):
+        words = [uv, "build", "--quiet", "--sdist", "--python", sys.executable, "--out-dir", str(out)]
+        built = subprocess.run(
+            [*words, str(source)], capture_output=True, text=True, check=False, timeout=300
+        )
+        assert built.returncode == 0, built.stderr
+    return out
+
+
+def test_whatever_is_handed_on_has_its_licence(wheels: Path, sources: Path) -> None:
+    """As Apache-2.0 asks of who hands it on (section 4)."""
+    ours = (ROOT / "LICENSE").read_bytes()
+    for wheel in wheels.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            [name] = [one for one in archive.namelist() if one.endswith(".dist-info/licenses/LICENSE")]
+            assert archive.read(name) == ours
+    for source in sources.glob("*.tar.gz"):
+        with tarfile.open(source) as archive:
+            content = archive.extractfile(f"{source.name.removesuffix('.tar.gz')}/LICENSE")
+            assert content is not None
+            assert content.read() == ours
+
+
+def test_source_distributions_build_where_there_is_no_checkout(
+    sources: Path, wheels: Path, machine: str, tmp_path: Path
+) -> None:
+    """Without git, without crates from the network; what comes of it has every file that the wheels have."""
+    if machine != platform.machine():
+        pytest.skip("what a source distribution has is the same for every processor")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text("#!/bin/sh\nexit 9\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    environment = {
+        **os.environ,
+        **QUICKLY,
+        "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "CARGO_TARGET_DIR": str(tmp_path / "target"),
+        "CARGO_NET_OFFLINE": "true",
+    }
+    out = tmp_path / "out"
+    found = sorted(sources.glob("*.tar.gz"))
+    assert len(found) == 2
+    for source in found:
+        words = [str(ROOT / "scripts/uv"), "build", "--quiet", "--wheel", "--python", sys.executable]
+        built = subprocess.run(
+            [*words, "--out-dir", str(out), str(source)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=1500,
+        )
+        assert built.returncode == 0, built.stderr
+    for ours in wheels.glob("*.whl"):
+        [again] = out.glob(f"{ours.name.split('-')[0]}-*.whl")
+        with zipfile.ZipFile(ours) as first, zipfile.ZipFile(again) as second:
+            assert sorted(second.namelist()) == sorted(first.namelist())
+            second.extractall(tmp_path / "unpacked")
+    [ascard] = (tmp_path / "unpacked").rglob("scripts/ascard")
+    ascard.chmod(0o755)
+    told = subprocess.run([ascard, "--version"], capture_output=True, text=True, check=True).stdout
+    assert "agent" in told and "interface" in told
+    loaded = "import ascar, ascar._core; print(ascar._core.__file__)"
+    said = subprocess.run(
+        [sys.executable, "-c", loaded],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "unpacked")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.startswith(str(tmp_path))
 
 
 def test_pip_installs_it_where_no_compiler_is_and_sqlite_is_tuned(debian: Path, machine: str) -> None:
@@ -185,10 +267,17 @@ def test_uv_installs_it_as_a_tool_and_runs_it_without_an_install(debian: Path, m
     both = "--no-managed-python --with /wheels/ascard-*.whl"
     # The node binary is found beside the Python of the tool's own environment.
     beside = re.compile(r"^ascard [\d.]+ \(.*keeper.*\) \(/root/.*/bin/ascard\)$", re.MULTILINE)
+    uvx = f"uvx --quiet {both} --from /wheels/ascar-*.whl ascar"
     for words in (
-        f"uvx --quiet {both} --from /wheels/ascar-*.whl ascar --version",
+        f"{uvx} --version",
         f"uv tool install --quiet {both} /wheels/ascar-*.whl && /root/.local/bin/ascar --version",
     ):
         done = run_inside(debian, "sh", "-ec", words, timeout_s=900.0)
         assert done.returncode == 0, done.stderr
         assert beside.search(done.stdout), done.stdout
+    tune = (
+        f"cd /root && {uvx} init sqlite --out by-uvx.toml >&2 && {uvx} tune by-uvx.toml --budget 12s --json"
+    )
+    told = run_inside(debian, "sh", "-ec", tune, timeout_s=300.0)
+    assert told.returncode in {0, 3}, told.stderr
+    assert json.loads(told.stdout)["verdict"]["kind"]

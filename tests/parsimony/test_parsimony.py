@@ -264,7 +264,7 @@ def test_the_dear_ones_go_first_where_importance_is_alike(history):
 
     dear = {"kind": "integer", "low": 0, "high": 4, "default": 0, "cost": "reformat-restore"}
     cheap = dear | {"cost": "dyn-kernel"}
-    from ascar.campaign import PreparedStudy
+    from ascar.prepared_study import PreparedStudy
 
     wanted = study(STRONG, space={"parameters": {"a": dear, "b": cheap, "p3": cheap}}, count=0)
     space = study_space(wanted, PreparedStudy.open(wanted).target.space)

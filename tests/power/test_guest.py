@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ import pytest
 from ascar.errors import EnvironmentLacks, WorkError
 from ascar.testbed import user_mode
 from ascar.testing import Guest
+from waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """
@@ -52,13 +52,6 @@ def group_is_there(group: int) -> bool:
     return True
 
 
-def wait_until_gone(group: int) -> None:
-    end_s = time.monotonic() + 60
-    while group_is_there(group):
-        assert time.monotonic() < end_s, "the guest stays behind"
-        time.sleep(0.02)
-
-
 @pytest.fixture(autouse=True)
 def guests() -> None:
     lack = Guest.missing()
@@ -83,7 +76,7 @@ def see_it_end(environment: dict[str, str], *, is_stopped: bool) -> None:
         os.kill(group, signal.SIGSTOP)
     parent.kill()
     parent.communicate()
-    wait_until_gone(group)
+    until(lambda: not group_is_there(group), 60)
 
 
 def test_a_guest_that_has_ended_by_itself_leaves_nothing() -> None:
@@ -92,7 +85,7 @@ def test_a_guest_that_has_ended_by_itself_leaves_nothing() -> None:
         with suppress(WorkError):  # it may have ended before it is heard
             guest.start("echo o > /proc/sysrq-trigger")
         guest._kernel.process.wait(60)
-    wait_until_gone(group)
+    until(lambda: not group_is_there(group), 60)
 
 
 @pytest.mark.slow

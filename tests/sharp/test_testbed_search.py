@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 
 from ascar.errors import InputError
 from ascar.pilot.turns import PairTest
+from ascar.rules import RuleSet
 from ascar.sharp import About, Journal, Judge, RuleRun, SearchPlan, objective_of
 from ascar.sharp.metric_bounds import bounds_of
 from ascar.sharp.task import Ends, RealTestbed, Task
@@ -24,14 +26,14 @@ from ascar.sharp.testbed_search import (
     setting_words,
     simulated_first,
 )
-from ascar.sharp.trials.testbed_bench import fixed, scenario_on
+from ascar.sharp.trials.testbed_bench import fixed
+from ascar.sharp.trials.testbed_places import scenario_on
 from ascar.simulation import with_settings
 from ascar.testbed.file import testbed_of as bed_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from ascar.rules import RuleSet
     from ascar.sharp import RuleTrial
 
 OBJECTIVE = objective_of("throughput")
@@ -42,6 +44,18 @@ BED = bed_of(
         "node": [{"name": "server"}, {"name": "clients"}],
         "disk": [{"name": "disk", "node": "server", "scenario": "random-write", "size": "4GiB"}],
         "proxy": [{"node": "clients", "disks": ["disk"]}],
+    },
+    Path("/"),
+)
+KERNELS = bed_of(
+    {
+        "testbed": {"name": "bed"},
+        "node": [
+            {"name": "server", "kind": "kernel"},
+            {"name": "client", "kind": "kernel", "attach": [{"server": "server", "port": 10_809}]},
+        ],
+        "disk": [{"name": "disk", "node": "server", "scenario": "random-write", "size": "4GiB"}],
+        "agent": [{"node": "client", "windows": {"devices": ["nbd15"], "minimum": 5, "maximum": 40}}],
     },
     Path("/"),
 )
@@ -201,6 +215,38 @@ def test_a_search_without_time_for_a_run_still_has_rules_to_compare(tmp_path: Pa
     assert isinstance(task.system, RealTestbed)
     found = simulated_first(task, task.system, lambda _: None)
     assert found.rules == (task.plan.start.bare(),)
+
+
+def test_candidates_for_kernels_are_what_their_queues_can_do(tmp_path: Path) -> None:
+    system = RealTestbed(KERNELS, with_settings(scenario_on(KERNELS), TINY), 6)
+    task = replace(task_of(6, tmp_path / "rules"), system=system, ends=Ends(60, None))
+    found = simulated_first(task, system, lambda _: None)
+    assert len(found.statics) > 1
+    actions = [rule.action for one in (*found.rules, *found.statics) for rule in one.rules]
+    assert {one.tau_us for one in actions} == {0}
+    assert all(500 <= one.b100 <= 4_000 for one in actions if one.m100 == 0)
+    lines = (tmp_path / "rules.first.journal").read_text().splitlines()[1:]
+    tried = [RuleSet.parse(text) for line in lines if (text := json.loads(line)["rules"])]
+    assert len(tried) > 60
+    assert {rule.action.tau_us for one in tried for rule in one.rules} == {0}
+    said = "\n".join(differences(system, found.statics))
+    assert "max_sectors_kb" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"active_files": (2,)}, "--active-files: active_files: a kernel's queue has no turns"),
+        ({"start": replace(fixed(4), active_files=2)}, "--rules: active_files: a kernel's queue has no"),
+        ({"along": ("pt_ratio", "write_share")}, "--along = write_share: kernels count what ack_ewma"),
+        ({"start": fixed(4, 5)}, "--rules: rule 1: a kernel's queue has no gap"),
+        ({"start": fixed(4).with_indicators(5)}, "--rules: rule 1: a kernel's queue has no gap"),
+    ],
+)
+def test_what_queues_of_kernels_cannot_do_is_refused_before_a_run(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        RealTestbed(KERNELS, SCENARIO, 6).plan_for(SearchPlan(**asked))
+    assert RealTestbed(BED, SCENARIO, 6).plan_for(SearchPlan(**asked)) == SearchPlan(**asked)
 
 
 def test_an_interrupted_one_makes_no_run_twice(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from ascar.campaign import PreparedStudy
 from ascar.errors import ExpressionError, SpaceError, StudyError
+from ascar.prepared_study import PreparedStudy
 from ascar.space import ChangeCost, Space, categorical, integer
 from ascar.study import GuardSection, Study
 

@@ -28,9 +28,10 @@ from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workspace import Workspace
 from own_servers import ceph_account, ceph_installed, server_place
+from waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ascar.space import Value
@@ -391,7 +392,7 @@ def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph) -> N
     for name, share in zip(ratios, ("0.001", "0.002", "0.003"), strict=True):
         server._tell("osd", f"set-{name}-ratio", share)
     try:
-        wait_until(is_full, 60.0)
+        until(is_full, 60.0)
         for load in hasty:
             with pytest.raises(StageFailed, match=r"the cluster says HEALTH_ERR.* full osd\(s\)") as failed:
                 load.run(filled.workspace, PACE)
@@ -407,13 +408,6 @@ def test_osds_that_are_full_fail_the_trial_in_their_own_words(filled: Ceph) -> N
         load = open_workload({**one, "overrun_limit": "60 s"})
         load.prepare(filled.workspace)
         assert load.run(filled.workspace, PACE).metrics
-
-
-def wait_until(is_true: Callable[[], bool], limit_s: float) -> None:
-    end_s = time.monotonic() + limit_s
-    while not is_true():
-        assert time.monotonic() < end_s
-        time.sleep(0.5)
 
 
 @needs_ceph
@@ -522,9 +516,7 @@ def test_clients_get_what_the_monitor_holds_for_them(filled: Ceph, tmp_path: Pat
     with subprocess.Popen(
         [*words, f"--admin-socket={asked}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as client:
-        deadline_s = time.monotonic() + 20
-        while not asked.exists() and time.monotonic() < deadline_s:
-            time.sleep(0.05)
+        until(asked.exists, 20)
         time.sleep(0.5)
         shown = ask_daemon(asked, "config show", 10.0)
         client.wait(60)

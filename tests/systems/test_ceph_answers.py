@@ -27,10 +27,21 @@ HEALTHY = {
 }
 
 
+def groups(*states: str) -> dict[str, Any]:
+    """A placement group in each state."""
+    named = [{"state_name": state, "count": 1} for state in states]
+    return {"num_pgs": len(states), "pgs_by_state": named}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({}, None),
+        ({"health": {"status": "HEALTH_WARN", "checks": {}}}, "the health is 'HEALTH_WARN'"),
+        ({"health": {"status": "HEALTH_OK", "checks": {"OSDMAP_FLAGS": {"muted": True}}}}, None),
+        ({"pgmap": groups("active+clean+scrubbing+deep", "active+clean+snaptrim_wait")}, None),
+        ({"pgmap": groups("active+clean+inconsistent", "active+clean")}, "1 of 2"),
+        ({"pgmap": groups("active+clean+remapped", "active+undersized+degraded")}, "0 of 2"),
         ({"osdmap": {"num_up_osds": 2}}, "2 of 3 OSDs"),
         ({"osdmap": {}}, "0 of 3 OSDs"),
         ({"pgmap": {"num_pgs": 0}}, "0 of 0 placement groups"),

@@ -15,23 +15,26 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, WorkError
+from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
 from ascar.space import ChangeCost
 from ascar.study import GuardSection
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.ceph import Ceph
+from ascar.systems.ceph.cluster_facts import CephFacts
 from ascar.systems.ceph.existing import ExistingCeph, live_ceph_space
 from ascar.systems.ceph.keyring import keyring_text
+from ascar.systems.keeper import restore_all
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workloads.fio_ceph import CephJobs
 from ascar.workloads.fio_job import FioJob
 from ceph_stand_in import FSID, CephStandIn
 from own_servers import ceph_account, ceph_installed, server_place
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -140,10 +143,34 @@ def test_whoever_is_killed_ceph_may_move_data_again(cluster: CephStandIn, seed: 
     for _ in range(KILLS):
         words = [sys.executable, "-c", CHILD, json.dumps(cluster.options), json.dumps(TRIAL)]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-            wait_until(lambda: not cluster.said("balancer"))
+            until(lambda: not cluster.said("balancer"))
             time.sleep(draw.random() / 2)
             child.kill()
-        wait_until(lambda: cluster.said("balancer") and cluster.said("pools") == {"bench": "on"})
+        until(lambda: cluster.said("balancer") and cluster.said("pools") == {"bench": "on"})
+
+
+def test_what_somebody_else_does_with_pools_in_mid_study_stays(cluster: CephStandIn) -> None:
+    cluster.change(balancer=True, pools={"bench": "on", "gone": "on", "logs": "on"})
+    with unchanged(cluster), target_of(cluster.options) as target:
+        target.apply(trial(target))
+        cluster.change(pools={"bench": "off", "logs": "warn"})
+    assert cluster.said("pools") == {"bench": "on", "logs": "warn"}, "the others are as before"
+    assert cluster.said("balancer") is True
+
+
+def test_a_pool_that_cannot_be_put_back_keeps_nothing_else(
+    cluster: CephStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
+    cluster.change(balancer=True, pools={"bench": "on", "logs": "on"})
+    target = target_of(cluster.options)
+    with pytest.raises(WorkError, match=r"autoscaler is still off: .*ceph osd pool.*ascar restore"), target:
+        cluster.change(quirk="no bench")
+    assert cluster.said("pools") == {"bench": "off", "logs": "on"}
+    assert cluster.said("balancer") is True
+    cluster.change(quirk="")
+    assert restore_all().failed == ()
+    assert cluster.said("pools") == {"bench": "on", "logs": "on"}
 
 
 def test_who_may_not_turn_the_balancer_off_is_told_both_ways_out(cluster: CephStandIn) -> None:
@@ -191,6 +218,69 @@ def test_osds_are_started_anew_one_after_the_other_and_only_where_a_setting_asks
     assert all(one["osd_op_num_shards"] == "0" for one in cluster.said("running"))
 
 
+def test_what_osds_show_before_they_take_it_takes_a_start_all_the_same(cluster: CephStandIn) -> None:
+    """Many have no flag that says that they are read at the start alone: `config show` has them at once."""
+    depth = {"bdev_aio_max_queue_depth": 4096}
+
+    def running() -> list[str]:
+        return [one["bdev_aio_max_queue_depth"] for one in cluster.said("running")]
+
+    with unchanged(cluster), restarting(cluster, parameters="wide") as target:
+        target.apply(target.space.validate({**target.space.default(), **depth}))
+        assert running() == ["4096"] * 3
+        assert target.read(list(depth)) == depth
+    assert running() == ["1024"] * 3
+
+
+def test_an_osd_is_stopped_only_when_the_one_before_is_up_again(cluster: CephStandIn) -> None:
+    cluster.change(quirk="late")
+    with unchanged(cluster), restarting(cluster) as target:
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        starts = [one for one in cluster.said("starts") if "on" not in one]
+        assert starts == ["ok 0", "0 is up", "ok 1", "1 is up", "ok 2", "2 is up"]
+        cluster.change(quirk="")
+
+
+def test_osds_get_old_values_back_although_one_has_crashed_under_a_trials(cluster: CephStandIn) -> None:
+    with unchanged(cluster), restarting(cluster) as target:
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        cluster.change(health="HEALTH_WARN", check="RECENT_CRASH")
+        with pytest.raises(StageFailed, match="RECENT_CRASH"):
+            target.apply(target.space.validate({**target.space.default(), "osd_op_num_shards": 4}))
+        assert all(one["osd_op_num_shards"] == "0" for one in cluster.said("running"))
+
+
+def test_fractions_are_read_back_with_the_decimals_that_ceph_prints(cluster: CephStandIn) -> None:
+    shares = {"bluestore_cache_kv_ratio": 0.31234567891, "bluestore_cache_meta_ratio": 1 / 3}
+    waits = {"bluestore_max_defer_interval": 0.123456789}
+    with unchanged(cluster), restarting(cluster, parameters="wide") as target:
+        wanted = target.space.validate({**target.space.default(), **shares, **waits})
+        begun_s = time.monotonic()
+        apply_checked(target, wanted)
+        assert time.monotonic() - begun_s < 8, "it is known to be in force"
+        assert target.read([*shares, *waits]) == {**shares, **waits}
+
+
+def test_no_trial_has_osds_that_do_not_start_or_outgrow_their_memory(cluster: CephStandIn) -> None:
+    with restarting(cluster, parameters="wide") as target:
+        default = target.space.default()
+        for wrong in (
+            {"bluestore_cache_kv_ratio": 0.6, "bluestore_cache_meta_ratio": 0.4},
+            {"bluestore_cache_size": 3 << 30},
+            {"bluestore_cache_autotune": False},
+        ):
+            with pytest.raises(SpaceError):
+                target.space.validate({**default, **wrong})
+        target.space.validate({**default, "bluestore_cache_autotune": False, "bluestore_cache_size": 1 << 30})
+    cluster.change(held=[*cluster.held, held_by_osds("bluestore_cache_autotune", "false")])
+    with restarting(cluster, parameters="wide") as target:
+        assert target.space.default()["bluestore_cache_autotune"] is False, "what is in force is allowed"
+
+
+def held_by_osds(name: str, value: str) -> dict[str, str]:
+    return {"section": "osd", "name": name, "value": value, "mask": ""}
+
+
 def test_osds_of_a_host_start_together_where_the_study_says_so(cluster: CephStandIn) -> None:
     with unchanged(cluster), restarting(cluster, restart_domain="host") as target:
         target.apply(target.space.validate({**target.space.default(), **SHARDS}))
@@ -215,12 +305,93 @@ def test_an_osd_that_does_not_come_up_with_a_trials_value_runs_with_the_old_one_
 ) -> None:
     with unchanged(cluster), restarting(cluster) as target:
         cluster.change(quirk="bad shards")
-        with pytest.raises(StageFailed, match=r"osd.0 does not run with the values"):
-            target.apply(target.space.validate({**target.space.default(), "osd_op_num_shards": 7}))
+        comes_up_late(target)
         assert cluster.said("down") == []
         assert cluster.said("starts") == ["ok 0", "0 on one", "0 on one"], "the other OSDs were left alone"
         target.apply(target.space.validate({**target.space.default(), **SHARDS}))
         assert target.read(list(SHARDS)) == SHARDS
+
+
+def shards(cluster: CephStandIn) -> list[str]:
+    return [one["osd_op_num_shards"] for one in cluster.said("running")]
+
+
+def comes_up_late(target: ExistingCeph) -> None:
+    """A trial whose first OSD does not come up in time."""
+    with pytest.raises(StageFailed, match=r"osd.0 has not come up again"):
+        target.apply(target.space.validate({**target.space.default(), "osd_op_num_shards": 7}))
+
+
+def test_an_osd_that_the_map_has_up_while_it_starts_with_a_trials_value_is_started_again(
+    cluster: CephStandIn,
+) -> None:
+    """Nobody has seen it go down: the map shows the start with the old values until it is up again."""
+    with unchanged(cluster), restarting(cluster, restart_limit="1 s") as target:
+        cluster.change(quirk="slow shards")
+        comes_up_late(target)
+        assert cluster.said("starts") == ["ok 0", "0 on one", "ok 0", "0 on one"], (
+            "the others were left alone"
+        )
+        assert shards(cluster) == ["0"] * 3
+
+
+def test_an_osd_that_could_not_be_started_with_the_old_value_is_before_the_next_trial(
+    cluster: CephStandIn,
+) -> None:
+    with unchanged(cluster), restarting(cluster, restart_limit="1 s") as target:
+        cluster.change(quirk="slow shards, no start")
+        comes_up_late(target)
+        assert shards(cluster) == ["7", "0", "0"]
+        cluster.change(quirk="", coming=[[0, 1, 0]])
+        target.apply(trial(target))
+        assert shards(cluster) == ["0"] * 3
+        begun = len(cluster.said("starts"))
+        target.apply(target.space.default())
+        target.apply(trial(target))
+    assert len(cluster.said("starts")) == begun, "it is known that they have the old value"
+
+
+def test_osds_that_are_down_are_started_first_and_together(cluster: CephStandIn) -> None:
+    with unchanged(cluster), restarting(cluster, restart_domain="host") as target:
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        begun = len(cluster.said("starts"))
+        cluster.change(down=[1, 2])
+    assert cluster.said("starts")[begun:] == ["1 on one", "2 on two", "ok 0", "0 on one"]
+    assert shards(cluster) == ["0"] * 3
+
+
+@pytest.mark.slow
+def test_an_osd_that_comes_back_long_after_a_study_was_killed_runs_with_the_old_value(
+    cluster: CephStandIn,
+) -> None:
+    before, late = cluster.held, {"restart_limit": "60 s"}
+    cluster.change(late_s=14.0)
+    options = {**cluster.options, **cluster.restarting, **late}
+    words = [sys.executable, "-c", CHILD, json.dumps(options), json.dumps({**TRIAL, **SHARDS})]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        until(lambda: "0 on one" in cluster.said("starts"))
+        child.kill()
+    assert shards(cluster) == ["8", "0", "0"]
+    until(lambda: cluster.held == before and shards(cluster) == ["0"] * 3, limit_s=60)
+    assert cluster.said("starts") == ["ok 0", "0 on one", "ok 0", "0 on one"]
+
+
+@pytest.mark.slow
+def test_an_osd_that_does_not_come_back_in_time_is_named_and_restore_finishes(
+    cluster: CephStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
+    before, target = cluster.held, restarting(cluster, restart_limit="1 s")
+    with pytest.raises(WorkError, match=r"osd.0 has not come up again.*`ascar restore`"), target:
+        target.apply(target.space.validate({**target.space.default(), **SHARDS}))
+        cluster.change(late_s=1e9)
+    assert cluster.held == before, "the monitors have the old values"
+    assert shards(cluster) == ["0", "8", "8"]
+    (failed,) = restore_all().failed
+    assert "osd.0 has not come up again" in failed
+    cluster.change(late_s=0, coming=[])
+    assert restore_all().failed == ()
+    assert shards(cluster) == ["0"] * 3
 
 
 def test_a_host_that_is_no_name_is_not_given_to_a_command(cluster: CephStandIn) -> None:
@@ -232,19 +403,23 @@ def test_a_host_that_is_no_name_is_not_given_to_a_command(cluster: CephStandIn) 
 
 
 @pytest.mark.slow
-def test_a_study_that_is_killed_leaves_osds_that_run_as_before(cluster: CephStandIn, seed: int) -> None:
+def test_a_study_that_is_killed_leaves_osds_that_run_as_before(
+    cluster: CephStandIn, tmp_path: Path, seed: int
+) -> None:
     before, draw = cluster.held, random.Random(seed)
     options = {**cluster.options, **cluster.restarting}
     for _ in range(KILLS):
         words = [sys.executable, "-c", CHILD, json.dumps(options), json.dumps({**TRIAL, **SHARDS})]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-            wait_until(lambda: cluster.held != before)
+            until(lambda: cluster.held != before)
             time.sleep(draw.random())
             child.kill()
-        wait_until(
+        until(
             lambda: (
                 cluster.held == before
                 and all(one["osd_op_num_shards"] == "0" for one in cluster.said("running"))
+                # Whoever puts them back has ended, and lets the next study in.
+                and not list(tmp_path.rglob("*.jsonl"))
             )
         )
 
@@ -262,14 +437,7 @@ def test_whoever_is_killed_the_settings_come_back(
             assert child.stdout.readline() == b"set\n"
             time.sleep(draw.random() / 2)
             child.send_signal(kind)
-        wait_until(lambda: cluster.held == before)
-
-
-def wait_until(condition: Any, limit_s: float = 60.0) -> None:
-    end_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
+        until(lambda: cluster.held == before)
 
 
 def test_nothing_is_set_while_the_cluster_is_not_healthy(cluster: CephStandIn) -> None:
@@ -284,9 +452,29 @@ def test_nothing_is_set_while_the_cluster_is_not_healthy(cluster: CephStandIn) -
         target_of(cluster.options).__enter__()
 
 
+def test_a_trial_beside_an_osd_that_fails_or_comes_back_is_none(cluster: CephStandIn) -> None:
+    with target_of(cluster.options) as target:
+        target.apply(trial(target))
+        target.sample()
+        cluster.change(up_since=1700000900)
+        with pytest.raises(StageFailed, match="an OSD went down or came up during the load"):
+            target.sample()
+        target.sample()
+        cluster.change(health="HEALTH_WARN")
+        with pytest.raises(StageFailed, match="not healthy: OSDMAP_FLAGS"):
+            target.sample()
+        cluster.change(health="HEALTH_OK")
+        target.apply(target.space.default())
+        target.sample()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"groups": 65}, "65 placement groups, and had 33"), ({"osds": 4}, "4 OSDs, and had 3")],
+    [
+        ({"inside": 2}, "2 OSDs that hold data, and had 3"),
+        ({"groups": 65}, "65 placement groups, and had 33"),
+        ({"osds": 4}, "4 OSDs, and had 3"),
+    ],
 )
 def test_a_cluster_that_grows_ends_the_study(cluster: CephStandIn, change: dict[str, int], said: str) -> None:
     with unchanged(cluster), target_of(cluster.options) as target:
@@ -294,7 +482,7 @@ def test_a_cluster_that_grows_ends_the_study(cluster: CephStandIn, change: dict[
         cluster.change(**change)
         with pytest.raises((WorkError, StageFailed), match=said):
             target.apply(target.space.default())
-        cluster.change(groups=33, osds=3)
+        cluster.change(groups=33, osds=3, inside=3)
 
 
 def test_another_cluster_under_the_same_name_is_left_alone(cluster: CephStandIn) -> None:
@@ -329,6 +517,66 @@ def test_a_value_that_comes_first_is_named(cluster: CephStandIn, section: str, m
         target.adopt(
             target.space.pin({"bluestore_throttle_bytes": target.space.default()["bluestore_throttle_bytes"]})
         )
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ({"source": "file"}, "has a value of its own ('67108864'), from its ceph.conf; take it out"),
+        ({"source": "cmdline"}, "from its command line"),
+        ({"source": "override"}, "ceph tell osd.2 config unset bluestore_throttle_bytes"),
+        ({"ignores": "mon"}, "runs with '67108864', not with what the monitors hold"),
+    ],
+)
+def test_a_value_of_a_daemon_that_the_monitors_do_not_change_is_named(
+    cluster: CephStandIn, shown: dict[str, str], said: str
+) -> None:
+    """ceph.conf, injectargs and `ceph tell OSD config set` come before what `ceph config set` writes."""
+    cluster.change(own={"osd.2": {"bluestore_throttle_bytes": shown}})
+    with target_of(cluster.options) as target:
+        space = target.space
+        with pytest.raises(Refused) as caught:
+            target.adopt(space)
+        assert "bluestore_throttle_bytes: osd.2 " in caught.value.message
+        assert said in caught.value.message
+        assert "pin the setting" in caught.value.message
+        target.adopt(space.pin({"bluestore_throttle_bytes": space.default()["bluestore_throttle_bytes"]}))
+
+
+def test_a_setting_in_which_osds_differ_is_left_out_and_named(
+    cluster: CephStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.change(own={"osd.1": {"bluestore_throttle_bytes": {"source": "override", "value": "5"}}})
+    with target_of(cluster.options) as target:
+        assert "bluestore_throttle_bytes" not in target.space
+        target.adopt(target.space)
+    assert "bluestore_throttle_bytes: OSDs run with different values (67108864,5)" in caplog.text
+
+
+def test_osds_that_are_looked_at_are_from_all_over_the_cluster() -> None:
+    facts = CephFacts("f", "16.2.15", 30, 33, tuple(range(30)))
+    asked: list[str] = []
+
+    class Session:
+        def shown(self, daemon: str) -> dict[str, str]:
+            asked.append(daemon)
+            return {}
+
+    facts.shown(cast("Any", Session()))
+    assert asked == ["osd.0", "osd.10", "osd.20"]
+
+
+def test_a_value_that_comes_first_in_mid_study_ends_it(cluster: CephStandIn) -> None:
+    target = target_of(cluster.options)
+    with (
+        pytest.raises(WorkError, match=r"bluestore_throttle_bytes: osd/host:a has .*set in mid-study"),
+        target,
+    ):
+        target.apply(trial(target))
+        own = {"section": "osd", "name": "bluestore_throttle_bytes", "value": "5", "mask": "host:a"}
+        cluster.change(held=[*cluster.held, own])
+        target.apply(target.space.validate({**target.space.default(), "bluestore_throttle_bytes": 1 << 25}))
+    assert own in cluster.held
 
 
 @pytest.mark.parametrize(
@@ -392,6 +640,24 @@ def test_its_clients_are_the_load_and_are_watched(cluster: CephStandIn) -> None:
         assert "CEPH_POOL" not in target.workspace.environment
 
 
+@pytest.mark.parametrize(
+    ("periods", "quirk", "seconds"),
+    [
+        ({"mgr_stats_period": "5", "mgr_tick_period": "2"}, "", 7),
+        ({"mgr_stats_period": "60", "mgr_tick_period": "2"}, "", 62),
+        ({"mgr_stats_period": "30"}, "mgr", 32),
+        ({"mgr_stats_period": "soon", "mgr_tick_period": "1e9"}, "", 7),
+        ({"mgr_stats_period": "999999"}, "", 602),
+    ],
+)
+def test_readings_are_as_long_as_osds_take_to_tell_of_their_work(
+    cluster: CephStandIn, periods: dict[str, str], quirk: str, seconds: float
+) -> None:
+    cluster.change(periods=periods, quirk=quirk)
+    with target_of(cluster.options) as target:
+        assert target._activity(target._entered().session, ()).tells_s == seconds  # pyrefly: ignore
+
+
 @needs_ceph
 def test_a_load_finds_the_pool_and_the_user(cluster: CephStandIn) -> None:
     with target_of(cluster.options, pool="bench") as target:
@@ -403,6 +669,14 @@ def test_a_load_finds_the_pool_and_the_user(cluster: CephStandIn) -> None:
         assert target.workspace.environment["CEPH_ARGS"] == "--name client.ascar"
 
 
+def test_what_is_missing_is_the_client_alone(cluster: CephStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    (need,) = ExistingCeph.needs()
+    assert (need.found, need.debian_package) == (str(cluster.folder / "ceph"), "ceph-common")
+    monkeypatch.setenv("PATH", "/nowhere")
+    (need,) = ExistingCeph.needs()
+    assert need.found is None
+
+
 def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:
     told = target_of(cluster.options).announced(("osd_client_message_cap",))
     assert told.statements[:2] == (
@@ -410,14 +684,17 @@ def test_what_may_be_issued_is_announced(cluster: CephStandIn) -> None:
         "ceph config rm osd osd_client_message_cap",
     )
     assert told.rights == (
-        'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set", allow command '
-        '"config rm", allow command "osd pool set" with var=pg_autoscale_mode\' mgr \'allow r, '
-        'allow command "balancer off", allow command "balancer on"\'',
+        'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set" with who=osd, '
+        'allow command "config rm" with who=osd, allow command "config rm" with who=mgr '
+        'name="mgr/balancer/active", allow command "osd pool set" with var=pg_autoscale_mode\' '
+        'mgr \'allow r, allow command "balancer off", allow command "balancer on"\'',
     )
+    assert "BlueStore puts off are not charged" in told.notes[0]
+    assert "bluestore_max_defer_interval" in told.notes[0]
     least = target_of(cluster.options, fix_placement=False).announced(("osd_client_message_cap",))
     assert least.rights == (
-        'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set", allow command '
-        "\"config rm\"' mgr 'allow r'",
+        'ceph auth get-or-create client.ascar mon \'allow r, allow command "config set" with who=osd, '
+        "allow command \"config rm\" with who=osd' mgr 'allow r'",
     )
     assert not [one for one in least.statements if "balancer" in one or "pool" in one]
     (rights,) = target_of(cluster.options, pool="bench").announced(()).rights
@@ -505,7 +782,7 @@ def real() -> Iterator[dict[str, Any]]:
         asked(options, "config", "set", "osd", "osd_client_message_cap", "300")
         asked(options, "config", "set", "osd", "osd_recovery_sleep_hdd", "0")  # 0.1 s an object by default
         options["confirmed_server"] = asked(options, "fsid").strip()
-        wait_until(lambda: "HEALTH_OK" in asked(options, "health"))
+        until(lambda: "HEALTH_OK" in asked(options, "health"))
         try:
             yield options
         finally:
@@ -551,7 +828,7 @@ def test_a_real_clusters_balancer_and_autoscaler_are_off_meanwhile(real: dict[st
 
     asked(real, "osd", "pool", "set", "load", "pg_autoscale_mode", "on")
     asked(real, "balancer", "on")
-    wait_until(lambda: "HEALTH_OK" in asked(real, "health"))
+    until(lambda: "HEALTH_OK" in asked(real, "health"))
     try:
         with target_of(real) as target:
             assert moves() == (False, "off")
@@ -582,7 +859,13 @@ def test_osds_of_a_real_cluster_are_started_anew_while_clients_go_on(
         ]
         return {one["osd_op_num_shards"] for one in told}
 
-    first = running()
+    def starts() -> dict[int, int]:
+        return {
+            one["osd"]: one["up_from"]
+            for one in json.loads(asked(real, "osd", "dump", "--format", "json"))["osds"]
+        }
+
+    first, begun = running(), starts()
     words = ["rados", "--conf", real["conf"], "-p", "load", "bench", "600", "write", "-b", "4096", "-t", "2"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as clients:
         try:
@@ -590,12 +873,18 @@ def test_osds_of_a_real_cluster_are_started_anew_while_clients_go_on(
                 target.adopt(target.space)
                 apply_checked(target, target.space.validate({**target.space.default(), **shards}))
                 assert running() == {"3"}
+                started = starts()
+                assert not set(started.items()) & set(begun.items())
+                # What OSDs show at once, and take only when they start.
+                depth = {**shards, "bdev_aio_max_queue_depth": 512}
+                apply_checked(target, target.space.validate({**target.space.default(), **depth}))
+                assert not set(starts().items()) & set(started.items())
             assert running() == first
             assert clients.poll() is None, "no client noticed more than a pause"
         finally:
             clients.kill()
     assert dump(real) == before
-    wait_until(lambda: "HEALTH_OK" in asked(real, "health"))
+    until(lambda: "HEALTH_OK" in asked(real, "health"))
 
 
 @needs_ceph
@@ -622,7 +911,7 @@ def test_a_flag_of_a_real_cluster_stops_trials_and_a_kill_leaves_nothing(real: d
         assert child.stdout.readline() == b"set\n"
         assert dump(real) != before
         child.kill()
-    wait_until(lambda: dump(real) == before)
+    until(lambda: dump(real) == before)
     with target_of(real) as target:
         asked(real, "osd", "set", "noout")
         try:
@@ -655,3 +944,19 @@ def test_a_real_cluster_lets_in_who_has_a_key_and_each_may_what_its_capabilities
     ):
         target.apply(trial(target))
     assert dump(real) == before
+
+
+@needs_ceph
+@pytest.mark.slow
+def test_osds_tell_what_they_have_put_off_only_to_who_may_do_anything(
+    real: dict[str, Any], tmp_path: Path
+) -> None:
+    """Which is why it is not charged to trials."""
+    for osd, is_told in (("allow rwx", False), ("allow *", True)):
+        name = "client.all" if is_told else "client.some"
+        rights = f"ceph auth get-or-create {name} mon 'allow r' mgr 'allow r' osd '{osd}'"
+        made = with_rights(real, tmp_path / name, rights)
+        words = ["ceph", "--conf", real["conf"], "--name", name, "--keyring", made, "tell", "osd.0", "perf"]
+        done = subprocess.run([*words, "dump"], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode == 0) == is_told, done.stderr
+        assert ("EACCES" in done.stderr or "EPERM" in done.stderr) != is_told, done.stderr

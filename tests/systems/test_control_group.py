@@ -27,6 +27,7 @@ from ascar.systems.holders import holder_of
 from ascar.systems.linux import Linux
 from ascar.testing import TargetContract
 from control_groups import SETTINGS, real_group, recorded_group
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,11 +49,6 @@ with Linux({"cgroup": sys.argv[1], "settings": sys.argv[2].split()}) as one:
 """
 
 
-def on_machine(test: Any) -> Any:
-    """A test that makes groups."""
-    return pytest.mark.root(pytest.mark.machine(test))
-
-
 @pytest.fixture
 def group() -> Iterator[Group]:
     with real_group() as made:
@@ -72,7 +68,8 @@ def study(group: Group, *names: str) -> Linux:
     return Linux({"cgroup": group.name, "settings": list(names or SETTINGS)})
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 class TestGroupContract(TargetContract):
     # The dirty pages are the machine's, and the contract of the kernel's settings drains them.
     test_deferred_work_is_counted_in_amounts_and_can_be_drained = None
@@ -127,7 +124,8 @@ def test_what_the_kernel_shows_is_understood(name: str, text: str, value: int) -
     assert group_settings()[name].value_in(text, NUMBER) == value
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_configurations_drawn_at_random_are_in_force_and_all_is_put_back(group: Group, seed: int) -> None:
     before = group.state()
     with study(group) as target:
@@ -140,7 +138,8 @@ def test_configurations_drawn_at_random_are_in_force_and_all_is_put_back(group: 
     assert group.state() == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_limit_of_one_disk_is_set_and_taken_away(group: Group) -> None:
     file, other = group.file("blkio/blkio.throttle.read_bps_device"), "cgroup.blkio.bfq.weight"
     settings = ["cgroup.blkio.throttle.read_bps_device"]
@@ -155,7 +154,8 @@ def test_a_limit_of_one_disk_is_set_and_taken_away(group: Group) -> None:
     assert file.read_text() == ""
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_killed_at_any_moment_the_group_is_as_before(group: Group, seed: int) -> None:
     draw, before, lock = random.Random(seed), group.state(), ControlGroup(group.name, None).lock
     words = [sys.executable, "-c", KILLED, group.name, " ".join(SETTINGS)]
@@ -165,13 +165,11 @@ def test_killed_at_any_moment_the_group_is_as_before(group: Group, seed: int) ->
             assert process.stdout.readline() == "entered\n"
             time.sleep(draw.uniform(0, 0.3))
             process.send_signal(signal.SIGKILL)
-        end_s = time.monotonic() + 30
-        while time.monotonic() < end_s and (group.state() != before or holder_of([lock])):
-            time.sleep(0.05)
-        assert group.state() == before
+        until(lambda: group.state() == before and not holder_of([lock]), 30)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_group_that_is_removed_ends_the_study(group: Group, caplog: pytest.LogCaptureFixture) -> None:
     with study(group) as target:
         target.apply(target.space.default().replaced(cgroup_cpu_shares=2000))
@@ -187,7 +185,8 @@ def test_a_group_that_is_removed_ends_the_study(group: Group, caplog: pytest.Log
     assert f"left alone: {group.name}: was removed and made anew; nothing of it is put back" in caplog.text
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_an_application_that_ends_fails_its_trial(group: Group) -> None:
     before = group.state()
     with study(group) as target:
@@ -202,7 +201,8 @@ def test_an_application_that_ends_fails_its_trial(group: Group) -> None:
     assert group.state() == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_somebody_else_changed_ends_the_study_and_stays(
     group: Group, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -220,7 +220,8 @@ def test_what_somebody_else_changed_ends_the_study_and_stays(
     assert "left alone: cgroup.cpu.shares: is '3000'" in caplog.text
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_value_that_was_written_back_under_the_load_fails_the_trial(group: Group) -> None:
     """As systemd does when it reloads."""
     with study(group) as target:
@@ -232,7 +233,8 @@ def test_a_value_that_was_written_back_under_the_load_fails_the_trial(group: Gro
         target.sample()
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_value_that_the_kernel_refuses_fails_its_trial_alone(group: Group) -> None:
     (group.file("cpu/child")).mkdir()
     try:
@@ -248,7 +250,8 @@ def test_a_value_that_the_kernel_refuses_fails_its_trial_alone(group: Group) -> 
         group.file("cpu/child").rmdir()
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_one_study_at_a_time_tunes_a_group(group: Group) -> None:
     with study(group) as target:
         with pytest.raises(Refused, match="cgroup:"), study(group):
@@ -258,7 +261,8 @@ def test_one_study_at_a_time_tunes_a_group(group: Group) -> None:
             Linux.placement({"cgroup": group.name, "settings": SETTINGS}, target.space, wanted, None)  # type: ignore[arg-type]
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_session_sets_them_while_the_application_works(group: Group) -> None:
     before = group.state()
     with study(group) as target:
@@ -273,7 +277,8 @@ def test_a_session_sets_them_while_the_application_works(group: Group) -> None:
         assert group.state() == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_others_lose_is_told(group: Group, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), study(group, "cgroup.cpu.shares", "cgroup.memory.swappiness"):
         pass
@@ -445,7 +450,8 @@ def test_mistakes_are_named(given: dict[str, Any], words: str) -> None:
     assert words in caught.value.message, caught.value.message
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_hierarchy_that_may_not_be_written_is_refused(
     group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import pytest
 import ascar
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_parts import KernelParts
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,4 @@ def test_settings_of_a_killed_study_are_put_back(node: KernelNode) -> None:
     before = state(node)
     status, _ = studied(node, "die")
     assert status == -signal.SIGKILL
-    end_s = time.monotonic() + 60
-    while state(node) != before and time.monotonic() < end_s:
-        time.sleep(0.5)
-    assert state(node) == before
+    until(lambda: state(node) == before, 60)

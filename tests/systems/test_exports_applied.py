@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 import zipfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,19 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from benchmarks.harness import free_port
 
+from ascar.catalogues.mariadb import mariadb
 from ascar.errors import StageFailed
 from ascar.program.account import Account
+from ascar.program.mariadb import MariaPrograms
 from ascar.program.postgresql import Programs
 from ascar.program.redis import RedisPrograms
 from ascar.systems.keeper import Keeper
 from ascar.systems.linux import Linux
+from ascar.systems.mariadb.server import MariaServer
+from ascar.systems.mariadb.statements import forms_of as forms_of_mariadb
 from ascar.systems.postgresql.reading import IN_FORCE, read_back
 from ascar.systems.postgresql.server import PostgresServer
 from ascar.systems.postgresql.statements import forms_of
 from ascar.systems.redis.protocol import ask
 from ascar.systems.redis.statements import forms_of as forms_of_redis
-from own_servers import postgresql_account, postgresql_installed, server_place
+from own_servers import (
+    mariadb_account,
+    mariadb_installed,
+    postgresql_account,
+    postgresql_installed,
+    server_place,
+)
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +56,7 @@ WANTED_OF_REDIS = {"hz": 20, "save": "900 1 300 10 60 10000", "appendfsync": "no
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
 """An interpreter that every account can run: ours may lie in somebody's home."""
 
-COLLECTIONS = ("community/postgresql", "community/general", "ansible/posix")
+COLLECTIONS = ("community/postgresql", "community/mysql", "community/general", "ansible/posix")
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +77,6 @@ def install(place: Path, *packages: str) -> Path:
     if done.returncode != 0:
         pytest.skip(f"{packages[0]} cannot be installed: {done.stderr.strip()[-200:]}")
     return environment / "bin"
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
-def until(what: str, looked: Any, limit_s: float = 60.0) -> None:
-    """Wait for a condition."""
-    deadline_s = time.monotonic() + limit_s
-    while not looked():
-        assert time.monotonic() < deadline_s, what
-        time.sleep(0.2)
 
 
 # Patroni
@@ -163,13 +159,16 @@ def test_patroni_puts_its_part_in_force(tools: Path) -> None:
     exported.write_text("\n".join(lines) + "\n")
     log = tools / "patroni.log"
     with running_as(account, [programs / "patroni", path], log):
-        until("Patroni does not start PostgreSQL", lambda: asked("SELECT pg_is_in_recovery()").strip() == "f")
-        until("no leader", lambda: '"Leader"' in control("list", "--format", "json"))
+        until(
+            lambda: asked("SELECT pg_is_in_recovery()").strip() == "f",
+            what="Patroni does not start PostgreSQL",
+        )
+        until(lambda: '"Leader"' in control("list", "--format", "json"), what="no leader")
         control("edit-config", "ascar", "--apply", str(exported), "--force")
-        until("the part is not in force", lambda: asked("SHOW work_mem").strip() == "5MB")
-        until("no restart is wanted", lambda: "Pending restart" in control("list", "--format", "json"))
+        until(lambda: asked("SHOW work_mem").strip() == "5MB", what="the part is not in force")
+        until(lambda: "Pending restart" in control("list", "--format", "json"), what="no restart is wanted")
         control("restart", "ascar", "--force")
-        until("it does not restart", lambda: asked("SHOW shared_buffers").strip() == "64MB")
+        until(lambda: asked("SHOW shared_buffers").strip() == "64MB", what="it does not restart")
         assert read_back(asked(IN_FORCE), wanted, wanted) == wanted
         assert "work_mem: 5120kB" in control("show-config", "ascar")
 
@@ -182,7 +181,7 @@ def ansible(tools: Path) -> Path:
     """ansible-playbook with the collections that the playbooks name, out of PyPI's `ansible`."""
     place = tools / "ansible"
     place.mkdir()
-    programs = install(place, "ansible-core", "psycopg2-binary", "redis")
+    programs = install(place, "ansible-core", "psycopg2-binary", "redis", "PyMySQL")
     words = [
         programs / "pip",
         "download",
@@ -306,10 +305,49 @@ def test_ansible_sets_redis_and_a_second_run_changes_nothing(ansible: Path) -> N
         told_port = yaml.safe_dump([found]).splitlines()
         for turn, changed in enumerate((len(wanted) + 1, 0)):
             with running_as(account, [programs.server, path], Path(folder) / f"log{turn}"):
-                until("Redis does not start", answers)
+                until(answers, what="Redis does not start")
                 done = play(ansible, told_port, {}, {"/etc/redis/redis.conf": str(path)})
                 assert done["changed"] == changed
                 assert {name: told()[name] for name in wanted} == wanted
+
+
+@pytest.mark.skipif(not mariadb_installed(), reason="MariaDB is not installed, or has no account")
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"innodb_io_capacity": 2500, "innodb_io_capacity_max": 3000, "innodb_max_dirty_pages_pct": 75.5},
+        {"innodb_log_buffer_size": 32 << 20, "innodb_adaptive_hash_index": True, "sort_buffer_size": 1 << 20},
+    ],
+    ids=["at once", "by a restart"],
+)
+def test_ansible_sets_mariadb_and_a_second_run_changes_nothing(
+    ansible: Path, wanted: dict[str, Any], tmp_path: Path
+) -> None:
+    account, file = mariadb_account(), tmp_path / "90-ascar.cnf"
+    with server_place(account, "ascar-maria-") as folder, Keeper("mariadb", user=True) as keeper:
+        server = MariaServer(MariaPrograms.find(), account, Path(folder), keeper)
+        server.create()
+        server.begin([], 60)
+        try:
+            (found,) = yaml.safe_load("\n".join(forms_of_mariadb(wanted, tuple(wanted))["ansible"]))
+            for task in found["tasks"]:
+                if "community.mysql.mysql_variables" in task:
+                    task["community.mysql.mysql_variables"]["login_unix_socket"] = str(server.socket)
+                    task["community.mysql.mysql_variables"]["login_user"] = "root"
+            lines = yaml.safe_dump([found]).splitlines()
+            changes: dict[str, Any] = {"/etc/mysql/mariadb.conf.d/90-ascar.cnf": str(file)}
+            if "handlers" in found:
+                changes["handler"] = ["touch", str(tmp_path / "restarted")]
+            assert play(ansible, lines, {}, changes)["changed"] >= len(wanted)
+            assert (tmp_path / "restarted").exists() == ("handlers" in found)
+            if "handlers" in found:
+                server.stop()
+                server.begin(file.read_text("utf-8").splitlines()[1:], 60)
+            told = server.settings()
+            assert {name: mariadb()[name].value(told[name]) for name in wanted} == wanted
+            assert play(ansible, lines, {}, changes)["changed"] == 0
+        finally:
+            server.stop()
 
 
 @pytest.mark.root

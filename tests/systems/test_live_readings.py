@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
+import time
 
 import pytest
 
-from ascar.systems.ceph.activity import CephActivity
 from ascar.systems.existing import load
-from ascar.systems.existing.activity import ActivityTotals
+from ascar.systems.existing.activity import THROUGHPUT, ActivityTotals
+from ascar.systems.existing.guard import LiveGuard, LiveLimit
 from ascar.systems.existing.load import live_readings
 from ascar.systems.mariadb.activity import MariaActivity
 from ascar.systems.postgresql.activity import PostgresActivity
@@ -85,5 +87,96 @@ def test_statistics_that_are_reset_meanwhile_count_before_and_after(monkeypatch:
 
 
 def test_every_server_says_how_often_its_clients_are_counted() -> None:
-    told = {one: one.tells_s for one in (PostgresActivity, RedisActivity, MariaActivity, CephActivity)}
-    assert list(told.values()) == [1.0, 0.0, 0.0, 0.0]
+    told = {one: one.tells_s for one in (PostgresActivity, RedisActivity, MariaActivity)}
+    assert list(told.values()) == [1.0, 0.0, 0.0]
+
+
+class OfPools:
+    """The totals of a cluster whose OSDs tell of their work each five seconds, which are read each second.
+
+    At a moment, clients get another rate.
+    """
+
+    session, tells_s = None, 7.0
+
+    def __init__(self) -> None:
+        self.now_s, self.changed_s = 100.0, 0.0
+        self._known, self._counted_s = -1.0, 0.0
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now_s += max(1.0, seconds)
+
+    def _work(self, until_s: float) -> float:
+        return until_s * RATE + max(0.0, until_s - self.changed_s) * RATE * bool(self.changed_s)
+
+    def totals(self, limit_s: float = 10.0) -> ActivityTotals:
+        """What the manager knew at its last tick, of two seconds."""
+        tick_s = math.floor(self.now_s / 2) * 2
+        told = (math.floor((tick_s - phase_s) / 5) * 5 + phase_s for phase_s in (0.3, 1.9, 4.2))
+        all_of = sum(self._work(until_s) for until_s in told) / 3
+        if all_of != self._known:
+            self._known, self._counted_s = all_of, self.now_s
+        return ActivityTotals(self.now_s, self._counted_s, all_of, {})
+
+
+def test_what_osds_tell_late_is_not_taken_for_what_a_change_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = OfPools()
+    monkeypatch.setattr(load.time, "sleep", told.sleep)
+    told.changed_s = told.now_s = 200.0
+    readings = live_readings(told, LoadTiming(30.0, 30.0, 1.0, lambda _: False), "nothing")
+    values = [float(value) for value in readings.series["throughput_ops_per_s"].values]
+    assert readings.metrics["throughput_ops_per_s"] == pytest.approx(2 * RATE, rel=0.12)
+    assert statistics.mean(values) == pytest.approx(2 * RATE, rel=0.12)
+    assert min(values) > 1.4 * RATE, "none has a part of what was before"
+    assert max(values) < 2.7 * RATE
+    short = OfPools()
+    short.tells_s = 0.0
+    short.changed_s = short.now_s = 200.0
+    monkeypatch.setattr(load.time, "sleep", short.sleep)
+    readings = live_readings(short, LoadTiming(30.0, 30.0, 1.0, lambda _: False), "nothing")
+    values = [float(value) for value in readings.series["throughput_ops_per_s"].values]
+    assert max(values) > 3 * RATE, "read as if it was told at once, it is wrong by a large factor"
+
+
+class InParts:
+    """Clients who are counted twice a second: most of them, and the others a little later."""
+
+    def __init__(self, tells_s: float) -> None:
+        self.tells_s = tells_s
+        self._known, self._counted_s = -1.0, 0.0
+
+    @property
+    def session(self) -> InParts:
+        """Itself."""
+        return self
+
+    is_open = True
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def totals(self, limit_s: float = 10.0) -> ActivityTotals:
+        """The statistics now."""
+        now_s = time.monotonic()
+        parts = ((0.0, 0.8), (0.2, 0.2))
+        all_of = sum(math.floor((now_s - phase_s) / 0.5) * 0.5 * share * RATE for phase_s, share in parts)
+        if all_of != self._known:
+            self._known, self._counted_s = all_of, now_s
+        return ActivityTotals(now_s, self._counted_s, all_of, {})
+
+
+@pytest.mark.parametrize(("tells_s", "is_judged_by_parts"), [(0.5, False), (0.0, True)])
+def test_a_guard_judges_over_times_in_which_all_clients_were_counted(
+    tells_s: float, is_judged_by_parts: bool
+) -> None:
+    limit = LiveLimit(THROUGHPUT, is_floor=True, value=0.7 * RATE, window_s=0.1, hold_s=0.0)
+    guard = LiveGuard(lambda: InParts(tells_s), (limit,), lambda session: None, threading.RLock())
+    try:
+        guard.arm(on=True)
+        end_s = time.monotonic() + 1.8
+        while time.monotonic() < end_s and guard.violation is None:
+            time.sleep(0.05)
+        assert (guard.violation is not None) == is_judged_by_parts
+    finally:
+        guard.stop()

@@ -17,13 +17,16 @@ import pytest
 
 import lctl_stand_in as stand_in
 from ascar.catalogues.lustre import lustre
-from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
 from ascar.space import ChangeCost, Guarantee, Range, identifier
+from ascar.systems.keeper import restore_all
 from ascar.systems.lustre.client import LustreClient
 from ascar.systems.lustre.layout import Layout, layout_of
 from ascar.systems.lustre.lctl import setting_of, told
+from ascar.systems.mount_table import KernelMount
 from ascar.testing import TargetContract
 from lctl_stand_in import LustreStandIn
+from waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,6 +120,147 @@ def test_a_trial_in_which_the_client_was_evicted_fails_by_name(client: LustreSta
         target.sample()
 
 
+@pytest.mark.parametrize(
+    ("kind", "source", "said"),
+    [
+        ("lustre", "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", None),
+        ("lustre", "mgs:/scratch/projects", None),
+        (
+            "lustre",
+            "mgs:/home/scratch",
+            "is on mgs:/home/scratch, not on 'scratch'; name a directory of that",
+        ),
+        ("ext4", "/dev/vda1", "is on ext4, not on Lustre"),
+    ],
+)
+def test_a_load_that_would_use_another_file_system_is_told(
+    client: LustreStandIn,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    source: str,
+    said: str | None,
+) -> None:
+    mount = KernelMount("1", "0", "0:1", "/", kind, source, ())
+    monkeypatch.setattr("ascar.systems.lustre.client.mount_around", lambda path: mount)
+    if said is not None and kind == "lustre":
+        with pytest.raises(StudyError, match=f"target.path = .*: {said}"), LustreClient(client.options):
+            pass
+        return
+    with LustreClient(client.options):
+        assert (said is not None) == ("is on ext4, not on Lustre" in caplog.text)
+
+
+@pytest.mark.parametrize("state", ["DISCONN", "REPLAY", "REPLAY_LOCKS", "RECOVER"])
+def test_a_trial_in_which_a_target_recovered_fails_although_it_is_over(
+    client: LustreStandIn, state: str
+) -> None:
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_rpcs_in_flight=16)
+        client.change(history={stand_in.OSC[2]: [[100, "IDLE"], [101, "CONNECTING"], [102, "FULL"]]})
+        target.sample()
+        client.change(history={stand_in.OSC[2]: [[200, state], [201, "CONNECTING"], [202, "FULL"]]})
+        with pytest.raises(StageFailed, match=rf"OST0002.*lost the target, and recovered at 200 \({state}\)"):
+            target.sample()
+        client.change(history={stand_in.OSC[2]: [[200, "DISCONN"], [201, "EVICTED"], [202, "FULL"]]})
+        with pytest.raises(StageFailed, match=r"the client was evicted at 201"):
+            target.sample()
+
+
+def test_a_trial_whose_values_did_not_last_fails(client: LustreStandIn) -> None:
+    """A target that was idle connects anew under the load, and Lustre raises its dirty data again."""
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_rpcs_in_flight=64, osc_max_dirty_mb=8)
+        target.sample()
+        client.change(values={**client.values, DIRTY: 256})
+        with pytest.raises(
+            StageFailed, match=r"OST0000.*max_dirty_mb = 256: is not 8 any more.*idle_timeout"
+        ):
+            target.sample()
+        apply(target, osc_max_dirty_mb=8)
+        target.sample()
+
+
+AHEAD = f"{stand_in.LLITE}.statahead_max"
+
+
+def test_what_somebody_else_sets_in_mid_study_ends_it_and_stays(client: LustreStandIn) -> None:
+    before = client.values
+    target = LustreClient({**client.options, "settings": ["llite.statahead_max", "osc.max_rpcs_in_flight"]})
+    with (
+        pytest.raises(WorkError, match=r"left alone: llite.*statahead_max: is 100, not 64 as ascar left"),
+        target,
+    ):
+        apply(target, llite_statahead_max=64, osc_max_rpcs_in_flight=16)
+        client.change(values={**client.values, AHEAD: 100})
+        with pytest.raises(WorkError, match=r"statahead_max: is 100.*somebody else changed it in mid-study"):
+            apply(target, llite_statahead_max=128)
+    assert client.values == {**before, AHEAD: 100}
+
+
+def test_a_second_study_of_the_file_system_is_refused(client: LustreStandIn) -> None:
+    before = client.values
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_rpcs_in_flight=16)
+        with pytest.raises(Refused, match=r"lustre:scratch"):
+            LustreClient(client.options).__enter__()
+        assert client.values != before
+    assert client.values == before
+
+
+def test_a_file_system_whose_name_begins_alike_is_left_alone(client: LustreStandIn) -> None:
+    theirs = {full.replace("scratch-", "scratch-2-"): value * 2 for full, value in client.values.items()}
+    client.change(values={**client.values, **theirs})
+    client.change(states={f"osc.scratch-2-OST0000-osc-{stand_in.MOUNT}": "RECOVER"})
+    with LustreClient({**client.options, "osts": 3}) as target:
+        assert target.space.default()["osc_max_dirty_mb"] == 32
+        apply(
+            target, osc_max_rpcs_in_flight=16, llite_max_read_ahead_mb=32, llite_max_read_ahead_per_file_mb=32
+        )
+        assert {full: client.values[full] for full in theirs} == theirs
+    with pytest.raises(StudyError, match="must be at most 3"):
+        LustreClient({**client.options, "osts": 4}).__enter__()
+
+
+def test_a_target_that_an_administrator_has_deactivated_is_no_part_of_a_study(client: LustreStandIn) -> None:
+    gone = stand_in.OSC[2]
+    before = {**client.values, f"{gone}.max_dirty_mb": 500}
+    client.change(inactive=[gone], states={gone: "DISCONN"}, values=before)
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_dirty_mb=64)
+        assert [client.values[f"{one}.max_dirty_mb"] for one in stand_in.OSC] == [64, 64, 500]
+        assert target.sample().counters["osc_requests"] > 0
+        client.change(inactive=[], states={})
+        with pytest.raises(StageFailed, match="OST0002.*was activated since the study began; begin anew"):
+            apply(target, osc_max_dirty_mb=32)
+        client.change(inactive=[gone, stand_in.OSC[1]])
+        with pytest.raises(StageFailed, match="OST0001.*was deactivated since the study began; begin anew"):
+            apply(target, osc_max_dirty_mb=32)
+    assert client.values == before
+    client.change(inactive=[gone])
+    with pytest.raises(StudyError, match="target.osts = 3: must be at most 2"):
+        LustreClient({**client.options, "osts": 3}).__enter__()
+
+
+def test_a_target_that_comes_or_goes_in_mid_study_is_named(client: LustreStandIn) -> None:
+    before = client.values
+    fresh = {full.replace("OST0002", "OST0003"): value for full, value in before.items() if "OST0002" in full}
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_dirty_mb=64)
+        client.change(values={**client.values, **fresh})
+        with pytest.raises(StageFailed, match="OST0003.*has come since the study began; begin anew"):
+            target.sample()
+        with pytest.raises(StageFailed, match="OST0003.*has come since the study began; begin anew"):
+            apply(target, osc_max_dirty_mb=128)
+    assert client.values == {**before, **fresh}
+    with LustreClient(client.options) as target:
+        apply(target, osc_max_dirty_mb=64)
+        client.change(values={full: value for full, value in client.values.items() if full not in fresh})
+        with pytest.raises(StageFailed, match="OST0003.*is gone since the study began; begin anew"):
+            apply(target, osc_max_dirty_mb=128)
+    assert client.values == before
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("quirk", ["", "fractions"])
 def test_output_of_other_versions_is_read(client: LustreStandIn, version: str, quirk: str) -> None:
@@ -188,6 +332,9 @@ def test_dirty_data_of_a_part_of_a_mebibyte_is_set_again(client: LustreStandIn) 
         raw = [client.options["lctl"], "set_param", f"{stand_in.OSC[0]}.max_rpcs_in_flight=256"]
         subprocess.run([*raw, f"{stand_in.OSC[0]}.max_pages_per_rpc=4096"], check=True)
         assert client.values[DIRTY] == 12247 / 8
+        client.change(
+            values={**before, DIRTY: 12247 / 8}
+        )  # nobody has set more RPCs, but Lustre the dirty data
         apply(target, osc_max_rpcs_in_flight=256, osc_max_pages_per_rpc=4096, osc_max_dirty_mb=100)
         assert client.values[DIRTY] == 100
     assert client.values == before
@@ -302,6 +449,15 @@ def test_a_file_system_layout_of_2_10_is_read(client: LustreStandIn) -> None:
         assert laid_out(target) is not None
 
 
+def test_a_client_without_progressive_layouts_is_asked_for_none(client: LustreStandIn) -> None:
+    for version, kinds in (("2.9", ("inherited", "plain")), ("new", ("inherited", "plain", "progressive"))):
+        client.save({**stand_in.fresh("2.10"), "version": version})
+        with LustreClient({**client.options, "osts": 3}) as target:
+            assert tuple(target.space.domain("layout").each()) == kinds
+            assert ("first_extent" in target.space) == ("progressive" in kinds)
+            apply(target, **PLAIN)
+
+
 @pytest.mark.parametrize(
     ("quirk", "words"),
     [
@@ -381,7 +537,7 @@ def test_a_layout_is_exported_for_new_files(client: LustreStandIn) -> None:
 def test_exports_set_and_say_what_makes_them_stay(client: LustreStandIn) -> None:
     target = LustreClient(client.options)
     lines = target.commands(target.space.default(), ("osc_max_dirty_mb",))["shell"]
-    assert lines[0] == "lctl set_param 'osc.scratch-*.max_dirty_mb=32'"
+    assert lines[0] == "lctl set_param 'osc.scratch-OST*.max_dirty_mb=32'"
     assert lines[1].startswith("# to stay, on the MGS: lctl set_param -P ")
 
 
@@ -442,6 +598,44 @@ def one_that_is_killed(client: LustreStandIn, seed: int) -> None:
     while same_s < 1.5 and time.monotonic() < deadline_s:
         same_s = same_s + 0.1 if client.values == before else 0.0
         time.sleep(0.1)
+    assert client.values == before
+
+
+OSTS = 2000
+# A process that sets what it is told, says whose process its keeper is, and waits to be killed.
+WATCHED = """
+import json, sys
+from ascar.systems.lustre.client import LustreClient
+with LustreClient(json.loads(sys.argv[1])) as target:
+    print(target._keeper.pid, flush=True)
+    target.apply(target.space.validate({**target.space.default(), **json.loads(sys.argv[2])}))
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_keeper_killed", [False, True])
+def test_a_client_of_two_thousand_osts_is_put_back(
+    client: LustreStandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_keeper_killed: bool
+) -> None:
+    monkeypatch.setattr("ascar.systems.keeper.ROOTS_STATE", tmp_path / "of-root")
+    client.save(stand_in.fresh(osts=OSTS))
+    before, last = client.values, f"{stand_in.osc_of(OSTS - 1)}.max_rpcs_in_flight"
+    changes = {"osc_max_rpcs_in_flight": 64, "osc_max_dirty_mb": 8}
+    words = [sys.executable, "-c", WATCHED, json.dumps(client.options), json.dumps(changes)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        keeper = int(child.stdout.readline())
+        until(lambda: client.values[last] == 64, what="the last OST has the value")
+        (journal,) = (tmp_path / "state").rglob("*.jsonl")
+        assert journal.stat().st_size > 128 << 10, "more than an argument of a program may hold"
+        if is_keeper_killed:
+            os.kill(keeper, signal.SIGKILL)
+        child.kill()
+    if is_keeper_killed:
+        assert client.values != before
+        assert restore_all().failed == ()
+    until(lambda: not [*(tmp_path / "state").rglob("*.jsonl")], what="the keeper has put all back")
     assert client.values == before
 
 

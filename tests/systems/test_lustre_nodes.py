@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from ascar.study.nodes import on_node
 from ascar.systems.keeper import restore_all
 from ascar.systems.lustre.client import LustreClient
 from ssh_server import Server, running_server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,10 +159,7 @@ def test_killed_all_clients_are_put_back(clients: list[Client], options: dict[st
         assert child.stdout.readline() == b"set\n"
         assert statahead(clients) == [64, 64]
         child.send_signal(signal.SIGKILL)
-    end_s = time.monotonic() + 60
-    while statahead(clients) != [32, 32] and time.monotonic() < end_s:
-        time.sleep(0.1)
-    assert statahead(clients) == [32, 32]
+    until(lambda: statahead(clients) == [32, 32], 60)
 
 
 OST, MDT = f"obdfilter.{stand_in.FILE_SYSTEM}-OST0000", f"mdt.{stand_in.FILE_SYSTEM}-MDT0000"

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,7 +19,7 @@ from scripts.catalogue import differences, told_by_mariadb
 from ascar.capes.session.parameters import session_parameters
 from ascar.catalogues.mariadb import mariadb
 from ascar.charging import Charge
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
 from ascar.program import mariadb as finder
 from ascar.program.mariadb import MariaPrograms
 from ascar.space import ChangeCost, Guarantee
@@ -28,12 +27,13 @@ from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
 from ascar.systems.adapter import Adapter
 from ascar.systems.asking import apply_checked
-from ascar.systems.mariadb import MariaDB
+from ascar.systems.mariadb import MariaDB, mariadb_space
+from ascar.systems.mariadb.live_values import as_taken
 from ascar.systems.mariadb.statements import statements_of
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from ascar.workspace import Workspace
-from own_servers import mariadb_account, mariadb_installed, running, server_place
+from own_servers import mariadb_account, mariadb_installed, running, see_it_end_with_its_study, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,6 +175,120 @@ def test_memory_is_summed_up_at_max_connections() -> None:
     today.validate(today.default())
 
 
+def test_what_each_connection_keeps_in_the_wide_space_is_counted_too() -> None:
+    space = MariaDB({"memory": "1 GiB", "parameters": "wide", "binary_log": True}).space
+    for name in ("query_prealloc_size", "net_buffer_length", "mrr_buffer_size", "binlog_stmt_cache_size"):
+        most = int(mariadb()[name].search[1])
+        nearest = space.nearest({**space.default(), name: most})
+        assert int(nearest[name]) * 151 < 1 << 30, name
+
+
+def test_tables_are_kept_open_within_the_files_that_the_server_may_open() -> None:
+    known = tuple(MariaDB({})._known.values())
+    space = mariadb_space("expert", known, {}, 100, 1 << 30, files=4131)
+    space.validate({**space.default(), "table_open_cache": 2000})
+    with pytest.raises(SpaceError, match="table_open_cache"):
+        space.validate({**space.default(), "table_open_cache": 2001})
+
+
+def test_a_pool_of_whole_chunks_is_in_force_as_it_was_asked_for(
+    working: MariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "innodb_buffer_pool_size"
+    wanted = int(working.space.default()[name])
+    told = server_of(working).settings()
+    for pool, chunk, read in (
+        (wanted, 0, wanted),
+        (wanted + 2 * 2**20, 10 * 2**20, wanted),  # 130 MiB, where chunks have 10
+        (wanted + 12 * 2**20, 10 * 2**20, wanted + 12 * 2**20),
+    ):
+        other = {name: str(pool), "innodb_buffer_pool_chunk_size": str(chunk)}
+        monkeypatch.setattr(server_of(working), "settings", lambda other=other: {**told, **other})
+        assert working.read([name]) == {name: read}, (pool, chunk)
+
+
+TODAY: dict[str, Any] = {
+    "innodb_buffer_pool_size": "300M",  # between two of the sizes that are searched
+    "innodb_io_capacity": 5000,
+    "innodb_max_dirty_pages_pct": 50,
+    "innodb_max_dirty_pages_pct_lwm": 60,
+    "query_cache_size": "64M",
+    "table_open_cache": 64,
+    "sort_buffer_size": 100_001,
+    "aria_checkpoint_interval": 60,  # of which `mariadbd --help` tells nothing
+}
+
+
+def test_the_settings_of_today_may_be_values_that_no_search_tries_and_have_what_the_server_derives() -> None:
+    space = MariaDB({"memory": "1 GiB", "parameters": "wide", "settings": TODAY}).space
+    default = space.validate(space.default())
+    assert default["innodb_buffer_pool_size"] == 300 << 20
+    assert default["innodb_io_capacity_max"] == 10_000
+    assert default["innodb_max_dirty_pages_pct_lwm"] == 50.0
+    assert default["query_cache_type"] == "ON"
+    assert default["table_open_cache"] == 64
+    assert space.nearest({**default, "innodb_buffer_pool_size": 512 << 20}) != default
+
+
+@pytest.mark.slow
+def test_the_settings_of_today_are_those_that_such_a_server_has(place: str) -> None:
+    options = {"directory": place, "memory": "1 GiB", "parameters": "wide", "settings": TODAY}
+    with MariaDB(options) as target:
+        default = target.space.default()
+        apply_checked(target, default)
+        server = server_of(target)
+        told = server.settings()
+        server.stop()
+        server.begin([f"{name} = {value}" for name, value in TODAY.items()], 60)
+        by_itself = server.settings()
+        assert not {name for name, value in told.items() if by_itself[name] != value and name in mariadb()}
+        for near in (64 << 20, 300 << 20, 512 << 20):
+            wanted = target.space.nearest({**default, "innodb_buffer_pool_size": near})
+            apply_checked(target, wanted)
+
+
+def test_a_connection_keeps_its_cache_of_the_binary_log(working: MariaDB) -> None:
+    server = server_of(working)
+
+    def disk_use() -> int:
+        return int(server.status()["Binlog_cache_disk_use"])
+
+    insert = "INSERT INTO cached VALUES (REPEAT('x', 100000))"
+    server.ask("CREATE TABLE cached (v LONGBLOB) ENGINE = InnoDB; SET GLOBAL binlog_cache_size = 4096")
+    try:
+        before = disk_use()
+        larger = "SET GLOBAL binlog_cache_size = 1048576"
+        server.ask(f"SET SESSION binlog_format = ROW; {insert}; {larger}; {insert}")
+        assert disk_use() == before + 2, "the connection has the size with which it began"
+        server.ask(f"SET SESSION binlog_format = ROW; {insert}")
+        assert disk_use() == before + 2
+    finally:
+        server.ask("DROP TABLE cached; SET GLOBAL binlog_cache_size = 32768")
+    assert mariadb()["binlog_cache_size"].context == "connection"
+
+
+def test_what_a_server_takes_bounds_the_settings_of_one_that_people_use() -> None:
+    rows = [
+        "innodb_io_capacity\tNO\tGLOBAL\t200\t30000\t",
+        "innodb_flush_neighbors\tYES\tGLOBAL\t0\t2\t",
+        "innodb_stats_method\tNO\tGLOBAL\t\t\tnulls_equal,nulls_unequal",
+        "innodb_deadlock_report\tNO\tGLOBAL\t\t\toff",
+        "innodb_lru_scan_depth\tNO\tGLOBAL\t20000\t30000\t",
+        "innodb_flush_sync\tNO\tGLOBAL\t\t\tOFF,ON",
+        "a line that is none",
+    ]
+    taken = as_taken("\n".join(rows))
+    assert set(taken) == {
+        "innodb_io_capacity",
+        "innodb_flush_neighbors",
+        "innodb_stats_method",
+        "innodb_flush_sync",
+    }
+    assert taken["innodb_io_capacity"].search == (200, 30_000)
+    assert taken["innodb_flush_neighbors"].context == "restart"
+    assert taken["innodb_stats_method"].values == ("nulls_equal", "nulls_unequal")
+
+
 def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None:
     space = MariaDB({"parameters": "wide", "binary_log": True, "settings": {"sync_binlog": 1}}).space
     for name, value, guarantee in (
@@ -196,6 +310,16 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
     assert not lax["innodb_flush_log_at_trx_commit"].weakens("1")
     assert not lax["innodb_flush_log_at_trx_commit"].weakens("2")
     assert lax["innodb_flush_log_at_trx_commit"].weakens("0")
+    strict = {"binlog_format": "ROW", "innodb_checksum_algorithm": "strict_full_crc32"}
+    strict["aria_sync_log_dir"] = "ALWAYS"
+    more = MariaDB({"parameters": "wide", "binary_log": True, "settings": strict}).space
+    for name, value, guarantee in (
+        ("binlog_format", "MIXED", Guarantee.CONSISTENCY),
+        ("innodb_checksum_algorithm", "full_crc32", Guarantee.INTEGRITY),
+        ("aria_sync_log_dir", "NEWFILE", Guarantee.DURABILITY),
+    ):
+        assert guarantee in more[name].weakens(value), name
+        assert not space[name].weakens(value), name
     plain = MariaDB({"binary_log": True}).space
     assert not plain["sync_binlog"].weakens(1), "by itself, the server never forces its binary log"
 
@@ -203,7 +327,7 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
+        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory"),
         ({"directory": ""}, "target.directory = '': must be a path"),
         ({"parameters": "all"}, "target.parameters"),
         ({"memory": "much"}, "target.memory = 'much': is not a size"),
@@ -214,6 +338,10 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
         ({"memry": "1 GiB"}, "memry"),
         ({"settings": {"init_file": "/tmp/x"}}, "target.settings.init_file: must be a setting"),
         ({"settings": {"sync_binlog": 1}}, "target.settings.sync_binlog: must be a setting"),
+        ({"settings": {"max_connections": 500}}, "must be left out; set target.max_connections instead"),
+        ({"settings": {"log_bin": "ON"}}, "must be left out; set target.binary_log instead"),
+        ({"settings": {"inodb_io_capacity": 1}}, "did you mean 'innodb_io_capacity'?"),
+        ({"settings": {"table_open_cache": 1}}, "table_open_cache = 1: MariaDB would make 10 of it"),
         ({"settings": {"innodb_io_capacity": "fast"}}, "target.settings.innodb_io_capacity = 'fast'"),
         ({"settings": {"innodb_buffer_pool_size": 1}}, "target.settings.innodb_buffer_pool_size = 1"),
         ({"settings": {"innodb_flush_method": "O\nX"}}, "target.settings.innodb_flush_method = 'O\\nX'"),
@@ -375,24 +503,7 @@ def test_a_load_that_has_told_enough_ends_early(target: MariaDB) -> None:
 
 
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
-    script = (
-        "import sys, time\n"
-        "from ascar.systems.mariadb import MariaDB\n"
-        "with MariaDB({'directory': sys.argv[1]}) as target:\n"
-        "    target.apply(target.space.default())\n"
-        "    print('up', flush=True)\n"
-        "    time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        assert running(place, "mariadbd")
-        process.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + 120
-    while (running(place, "mariadbd") or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    assert running(place, "mariadbd") == []
-    assert list(Path(place).iterdir()) == []
+    see_it_end_with_its_study("mariadb", place, "mariadbd")
 
 
 def test_kept_data_takes_statements_and_a_new_start_where_it_must(place: str) -> None:
@@ -484,12 +595,20 @@ def test_what_an_administrator_is_told(place: str) -> None:
     ]
     assert lines["shell"][0] == "mariadb -e 'SET GLOBAL innodb_io_capacity_max = 6000;'"
     assert lines["shell"][-1] == told
+    cached = MariaDB({"parameters": "wide", "settings": {"query_cache_size": "64M"}})
+    without = cached.space.nearest({**cached.space.default(), "query_cache_type": "OFF"})
+    # With the size that my.cnf has today, the server would turn it on again.
+    assert cached.commands(without, ("query_cache_type",))["my.cnf"] == [
+        "[mysqld]",
+        "query_cache_type = OFF",
+        "query_cache_size = 0",
+    ]
 
 
 WANTED: dict[str, Value] = {
     "innodb_log_buffer_size": 32 << 20,
-    "innodb_io_capacity": 3000,
-    "innodb_io_capacity_max": 6000,
+    "innodb_io_capacity": 2500,
+    "innodb_io_capacity_max": 3000,  # the server would derive 5000
     "innodb_max_dirty_pages_pct": 75.5,
     "innodb_max_dirty_pages_pct_lwm": 12.25,
     "innodb_flush_neighbors": "0",
@@ -511,7 +630,7 @@ def test_what_is_exported_works_on_a_fresh_server_and_is_read_back_equal(
 ) -> None:
     configuration = working.space.nearest({**working.space.default(), **WANTED})
     assert {name: configuration[name] for name in WANTED} == WANTED
-    lines = working.commands(configuration, tuple(WANTED))[form]
+    lines = working.commands(configuration, tuple(WANTED.keys() - {"innodb_io_capacity_max"}))[form]
     with MariaDB({"directory": place, "binary_log": True, "memory": "1 GiB"}) as fresh:
         fresh.apply(fresh.space.default())
         server = server_of(fresh)

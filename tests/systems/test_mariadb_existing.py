@@ -18,10 +18,16 @@ from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError, Wor
 from ascar.study import GuardSection
 from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
+from ascar.systems.mariadb.activity import MariaActivity
+from ascar.systems.mariadb.connection import MariaAddress, MariaSession
 from ascar.systems.mariadb.existing import ExistingMariaDB
+from ascar.systems.mariadb.live_values import TAKEN, as_taken
+from ascar.systems.mariadb.space import LEAVES_SOMETHING
+from ascar.workloads import open_workload
 from ascar.workspace import LoadTiming
 from live_mariadb import LiveMariaDB, live_mariadb
 from own_servers import mariadb_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -141,6 +147,81 @@ def test_it_is_reached_by_a_port_too(server: LiveMariaDB) -> None:
         assert target.describe()["server"] == name
 
 
+def test_what_leaves_something_behind_stays_as_it_is(server: LiveMariaDB) -> None:
+    with target_of(server, parameters="wide") as target:
+        assert not set(LEAVES_SOMETHING) & set(target.space.names)
+        assert "innodb_stats_persistent" in target.space
+    taken = as_taken(server.ask(TAKEN))
+    assert set(taken) == set(mariadb()) & set(server.settings())
+    for name in LEAVES_SOMETHING:
+        assert taken[name].context == "dynamic", "else it is left out anyway"
+
+
+def test_a_value_in_force_that_no_search_would_try_is_the_default(server: LiveMariaDB) -> None:
+    before = server.get("aria_checkpoint_log_activity")
+    server.ask("SET GLOBAL aria_checkpoint_log_activity = 1000001")
+    try:
+        with unchanged(server), target_of(server, parameters="wide") as target:
+            assert target.space.default()["aria_checkpoint_log_activity"] == 1_000_001
+            apply_checked(target, trial(target))
+    finally:
+        server.ask(f"SET GLOBAL aria_checkpoint_log_activity = {before}")
+
+
+def test_each_statement_of_clients_counts_once_and_a_flush_of_the_statistics_takes_none(
+    server: LiveMariaDB,
+) -> None:
+    server.ask("CREATE DATABASE shop; CREATE TABLE shop.a (k INT PRIMARY KEY, v INT) ENGINE = InnoDB")
+    server.ask("CREATE TABLE shop.b LIKE shop.a; INSERT INTO shop.b VALUES (1, 1), (2, 2)")
+    statements = [
+        "INSERT INTO shop.a VALUES (1, 1)",
+        "REPLACE INTO shop.a SELECT * FROM shop.b",
+        "UPDATE shop.a JOIN shop.b USING (k) SET a.v = 5",
+        "DELETE shop.a FROM shop.a JOIN shop.b USING (k)",
+        "SELECT COUNT(*) FROM shop.a",
+    ]
+    session = MariaSession(MariaAddress(host=str(server.socket), user="root"))
+    try:
+        activity = MariaActivity(session)
+        for between in ("DO 1", "FLUSH STATUS"):
+            before = activity.totals().operations
+            server.ask("; ".join([*statements[:2], between, *statements[2:]]))
+            assert activity.totals().operations - before == len(statements), between
+    finally:
+        session.close()
+        server.ask("DROP DATABASE shop")
+
+
+def test_what_one_server_is_asked_is_not_taken_from_what_clients_of_another_get(server: LiveMariaDB) -> None:
+    addresses = (
+        MariaAddress(host=str(server.socket), user="root"),
+        MariaAddress(host="127.0.0.1", port=server.port, user="root"),
+    )
+    one, other = (MariaSession(address) for address in addresses)
+    try:
+        before = one.own_selects
+        other.ask("SELECT 1")
+        assert one.own_selects == before
+        one.ask("SELECT 1")
+        assert one.own_selects == before + 2
+    finally:
+        one.close()
+        other.close()
+
+
+def test_a_session_is_there_as_long_as_its_study(server: LiveMariaDB) -> None:
+    server.ask("SET GLOBAL wait_timeout = 1, GLOBAL max_statement_time = 0.5")
+    try:
+        with target_of(server) as target:
+            session = target._entered().session
+            time.sleep(1.5)
+            target.health(5)
+            assert target._entered().session is session
+            session.ask("SELECT SLEEP(0.6)")
+    finally:
+        server.ask("SET GLOBAL wait_timeout = 28800, GLOBAL max_statement_time = 0")
+
+
 def test_what_clients_get_is_the_load(server: LiveMariaDB) -> None:
     with server.clients(), target_of(server) as target:
         found = target.run(target.workspace, LoadTiming(1.0, 2.0, 0.5, lambda _: False))
@@ -148,6 +229,14 @@ def test_what_clients_get_is_the_load(server: LiveMariaDB) -> None:
         assert 0 < found.metrics["latency_ms_ping"] < 1000
         assert set(found.metrics) == target.reported
         assert len(found.series["throughput_ops_per_s"]) >= 2
+
+
+def test_a_load_that_needs_tables_of_its_own_is_one_line(server: LiveMariaDB) -> None:
+    port = {"host": "127.0.0.1", "port": server.port, "confirmed_server": f"127.0.0.1:{server.port}"}
+    for options in ({}, port):
+        with target_of(server, **options) as target, pytest.raises(StageFailed) as told:
+            open_workload({"kind": "sysbench"}).run(target.workspace, LoadTiming(0.5, 1.0, 0.5, bool))
+        assert "sysbench: has tables of its own, which a server that people use" in told.value.message
 
 
 def test_a_server_without_clients_is_no_load(server: LiveMariaDB) -> None:
@@ -192,6 +281,8 @@ def test_a_session_that_is_killed_goes_on_by_another(server: LiveMariaDB) -> Non
             if "SHOW PROCESSLIST" not in row and "event" not in row:
                 server.ask(f"KILL {row.split()[0]}", check=False)
         apply_checked(target, target.space.default())
+        with pytest.raises(Refused, match="is tuned by another study at this moment"), target_of(server):
+            pass
 
 
 def test_servers_that_are_read_only_are_refused(server: LiveMariaDB) -> None:
@@ -201,6 +292,59 @@ def test_servers_that_are_read_only_are_refused(server: LiveMariaDB) -> None:
             pass
     finally:
         server.ask("SET GLOBAL read_only = OFF")
+
+
+def test_a_server_that_is_set_up_as_a_replica_is_refused_also_while_it_is_stopped(
+    server: LiveMariaDB,
+) -> None:
+    server.ask("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'")
+    try:
+        with pytest.raises(Refused, match=r"is a replica; tune the primary \(.*RESET SLAVE ALL"):
+            target_of(server).__enter__()
+    finally:
+        server.ask("RESET SLAVE ALL")
+    with target_of(server):
+        pass
+
+
+@pytest.mark.slow
+def test_a_primary_is_tuned_and_its_replica_refused() -> None:
+    with (
+        live_mariadb("log_bin = binlog", "server_id = 1") as primary,
+        live_mariadb("server_id = 2") as replica,
+    ):
+        replica.ask(
+            f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {primary.port}, "
+            "MASTER_USER = 'root', MASTER_USE_GTID = slave_pos; START SLAVE"
+        )
+        until(lambda: "Slave_running\tON" in replica.ask("SHOW STATUS LIKE 'Slave_running'"), 30)
+        until(lambda: "Slave_connections\t1" in primary.ask("SHOW GLOBAL STATUS LIKE 'Slave_conn%'"), 30)
+        with unchanged(primary), target_of(primary) as target:
+            assert "sync_binlog" in target.space
+            apply_checked(target, trial(target))
+        with pytest.raises(Refused, match="is a replica"), target_of(replica):
+            pass
+        user = "CREATE USER reader@localhost; GRANT SUPER ON *.* TO reader@localhost"
+        replica.ask(f"SET sql_log_bin = 0; {user}; REVOKE SUPER ON *.* FROM reader@localhost")
+        with pytest.raises(Refused, match="is a replica"), target_of(replica, user="reader"):
+            pass
+
+
+def test_each_right_that_settings_take_is_tried(server: LiveMariaDB) -> None:
+    names = ("binlog_commit_wait_count", "innodb_io_capacity", "thread_pool_stall_limit")
+    server.ask("CREATE USER logger@localhost; GRANT BINLOG ADMIN ON *.* TO logger@localhost")
+    try:
+        with target_of(server, user="logger") as target:
+            settings = target._entered()
+            settings.check_writable(names[:1])
+            for name in names[1:]:
+                with pytest.raises(Refused, match="GRANT SUPER, BINLOG ADMIN, CONNECTION ADMIN"):
+                    settings.check_writable((names[0], name))
+        server.ask("GRANT SUPER, CONNECTION ADMIN ON *.* TO logger@localhost")
+        with target_of(server, user="logger") as target:
+            target._entered().check_writable(names[:2])
+    finally:
+        server.ask("DROP USER logger@localhost")
 
 
 def test_passwords_and_rights(server: LiveMariaDB, tmp_path: Path) -> None:
@@ -272,14 +416,14 @@ def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveMar
     with unchanged(server):
         for turn in range(3):
             words = [sys.executable, "-c", SCRIPT, str(server.socket)]
-            server.wait_for(lambda: nobody_holds(server), 60)
+            until(lambda: nobody_holds(server), 60)
             with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"set\n"
                 time.sleep(0.05 * turn + (seed % 50) / 1000)
                 process.send_signal(signal.SIGKILL)
-            server.wait_for(lambda: server.get("innodb_io_capacity") == "300", 60)
-            server.wait_for(lambda: server.get("innodb_flush_neighbors") == "1", 60)
+            until(lambda: server.get("innodb_io_capacity") == "300", 60)
+            until(lambda: server.get("innodb_flush_neighbors") == "1", 60)
 
 
 def test_clients_that_get_too_little_have_the_old_values_back(server: LiveMariaDB) -> None:
@@ -289,7 +433,7 @@ def test_clients_that_get_too_little_have_the_old_values_back(server: LiveMariaD
         target.guard_by(GuardSection(floor=(floor,)))
         with target:
             target.apply(trial(target))
-            server.wait_for(lambda: target.violation is not None, 30)
+            until(lambda: target.violation is not None, 30)
             assert "the old values were put back in" in str(target.violation)
             assert server.get("innodb_io_capacity") == "300"
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ascar.space import Guarantee
 from ascar.systems.linux import Linux
 from ascar.systems.mount_options import MountRestoration, mount_around
 from ascar.testing import TargetContract
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,11 +51,6 @@ exec {real} "$@"
 """
 
 
-def on_machine(test: Any) -> Any:
-    """A test that mounts."""
-    return pytest.mark.root(pytest.mark.machine(test))
-
-
 def call(*words: object) -> None:
     subprocess.run([*map(str, words)], check=True, capture_output=True)
 
@@ -74,10 +69,7 @@ def volume(
     try:
         yield place
     finally:
-        end_s = time.monotonic() + 20
-        while subprocess.run(["umount", place], capture_output=True, check=False).returncode:
-            assert time.monotonic() < end_s, f"{place} stays mounted"
-            time.sleep(0.1)
+        until(lambda: not subprocess.run(["umount", place], capture_output=True, check=False).returncode, 20)
 
 
 @pytest.fixture
@@ -94,7 +86,8 @@ def study(place: Path, *names: str) -> Linux:
     return Linux({"path": str(place), "remounts": "allowed", "settings": list(names or NAMES)})
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 class TestMountContract(TargetContract):
     # The dirty pages are the machine's, and the contract of the kernel's settings drains them.
     test_deferred_work_is_counted_in_amounts_and_can_be_drained = None
@@ -142,7 +135,8 @@ def test_a_level_of_compression_that_no_search_tries_is_the_default_all_the_same
     assert parameter.default == "zstd:7"
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
 def test_configurations_drawn_at_random_are_in_force_and_all_is_put_back(
     kind: str, tmp_path: Path, seed: int
@@ -158,7 +152,8 @@ def test_configurations_drawn_at_random_are_in_force_and_all_is_put_back(
         assert options(place) == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_mount_in_use_is_remounted_and_nobody_notices(place: Path) -> None:
     with (place / "log").open("w") as log, study(place) as target:
         change = target.apply(target.space.default().replaced(mount_ext4_commit=33))
@@ -170,7 +165,8 @@ def test_a_mount_in_use_is_remounted_and_nobody_notices(place: Path) -> None:
     assert "commit=33" not in options(place)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_commit_later_than_write_back_is_the_cycle(place: Path) -> None:
     with study(place) as target:
         default = target.space.default()
@@ -178,14 +174,16 @@ def test_a_commit_later_than_write_back_is_the_cycle(place: Path) -> None:
         assert target.cycle_s(default.replaced(mount_ext4_commit=1), {}) > 1
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_is_as_wanted_costs_no_remount(place: Path) -> None:
     with study(place, "mount.ext4.commit") as target:
         target.apply(target.space.default().replaced(mount_ext4_commit=33))
         assert "remount" not in target.apply(target.space.default().replaced(mount_ext4_commit=33)).step_s
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_was_changed_once_is_put_back_whatever_is_changed_later(place: Path) -> None:
     before = options(place)
     with study(place) as target:
@@ -196,7 +194,8 @@ def test_what_was_changed_once_is_put_back_whatever_is_changed_later(place: Path
     assert options(place) == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_options_that_are_none_of_the_study_s_stay(tmp_path: Path) -> None:
     with volume(tmp_path, "xfs", options="noexec,nodiratime,inode32,lazytime") as place:
         before = options(place)
@@ -206,7 +205,8 @@ def test_options_that_are_none_of_the_study_s_stay(tmp_path: Path) -> None:
         assert options(place) == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_killed_in_mid_study_the_mount_is_as_before(place: Path) -> None:
     before = options(place)
     words = [sys.executable, "-c", KILLED, str(place)]
@@ -215,14 +215,12 @@ def test_killed_in_mid_study_the_mount_is_as_before(place: Path) -> None:
         assert process.stdout.readline() == "changed\n"
         assert {"noatime", "commit=77"} <= set(options(place))
         process.send_signal(signal.SIGKILL)
-    end_s = time.monotonic() + 30
-    while time.monotonic() < end_s and (options(place) != before or len(list(place.iterdir())) != 1):
-        time.sleep(0.05)
-    assert options(place) == before
+    until(lambda: options(place) == before and len(list(place.iterdir())) == 1, 30)
     assert [one.name for one in place.iterdir()] == ["lost+found"]
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_somebody_else_changed_ends_the_study_and_stays(
     place: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -237,7 +235,8 @@ def test_what_somebody_else_changed_ends_the_study_and_stays(
     assert "left alone: mount.ext4.commit: is '44'" in caplog.text
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_remount_by_somebody_else_under_the_load_fails_the_trial(place: Path) -> None:
     with study(place) as target:
         target.apply(target.space.default().replaced(mount_ext4_commit=33))
@@ -249,7 +248,8 @@ def test_a_remount_by_somebody_else_under_the_load_fails_the_trial(place: Path) 
             target.sample()
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_study_that_has_changed_nothing_puts_nothing_back(place: Path) -> None:
     with study(place) as target:
         target.apply(target.space.default())
@@ -269,7 +269,8 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return pattern
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_what_the_kernel_refuses_to_remount_is_not_tuned(
     place: Path, refused: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -282,7 +283,8 @@ def test_what_the_kernel_refuses_to_remount_is_not_tuned(
         pass
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_refused_value_fails_its_trial_alone(place: Path, refused: Path) -> None:
     before = options(place)
     with study(place) as target:
@@ -297,7 +299,8 @@ def test_a_refused_value_fails_its_trial_alone(place: Path, refused: Path) -> No
     assert options(place) == before
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_value_that_is_passed_over_fails_by_name(place: Path, refused: Path) -> None:
     with study(place) as target:
         refused.write_text("silently commit=33")
@@ -305,7 +308,8 @@ def test_a_value_that_is_passed_over_fails_by_name(place: Path, refused: Path) -
             target.apply(target.space.default().replaced(mount_ext4_commit=33))
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_mount_that_is_gone_fails_the_trial_and_is_not_looked_for(place: Path, tmp_path: Path) -> None:
     over = tmp_path / "over"
     over.mkdir()
@@ -320,7 +324,8 @@ def test_a_mount_that_is_gone_fails_the_trial_and_is_not_looked_for(place: Path,
     assert "commit=33" not in options(place)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_of_a_mount_that_came_anew_nothing_is_put_back(place: Path, tmp_path: Path) -> None:
     record = MountRestoration(
         "/no/such place", "8:1", {"mount.ext4.commit": "5"}, {"mount.ext4.commit": ("5", "9")}
@@ -348,7 +353,8 @@ def test_a_record_that_names_something_else_is_refused() -> None:
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_bind_mount_has_its_own_times_and_the_options_of_the_file_system(
     place: Path, tmp_path: Path
 ) -> None:
@@ -372,13 +378,15 @@ def test_a_bind_mount_has_its_own_times_and_the_options_of_the_file_system(
         call("umount", bound)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_one_study_at_a_time_tunes_a_file_system(place: Path) -> None:
     with study(place), pytest.raises(Refused, match="mount:"), study(place):
         pass
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_read_only_mount_is_refused(tmp_path: Path) -> None:
     with (
         volume(tmp_path, options="ro") as place,
@@ -387,7 +395,8 @@ def test_a_read_only_mount_is_refused(tmp_path: Path) -> None:
         study(place)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_file_system_without_such_options_is_refused(tmp_path: Path) -> None:
     call("mount", "-t", "tmpfs", "none", tmp_path)
     try:
@@ -397,7 +406,8 @@ def test_a_file_system_without_such_options_is_refused(tmp_path: Path) -> None:
         call("umount", tmp_path)
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_compression_that_is_forced_is_not_tuned(tmp_path: Path) -> None:
     with volume(tmp_path, "btrfs", options="compress-force=zstd:3") as place:
         with pytest.raises(
@@ -407,7 +417,8 @@ def test_compression_that_is_forced_is_not_tuned(tmp_path: Path) -> None:
         assert "mount_btrfs_compress" not in Linux({"path": str(place), "remounts": "allowed"}).space.names
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_the_result_is_said_in_a_shell_fstab_and_ansible(place: Path) -> None:
     target = study(place)
     wanted = target.space.default().replaced(mount_ext4_commit=33)
@@ -423,7 +434,8 @@ def test_the_result_is_said_in_a_shell_fstab_and_ansible(place: Path) -> None:
     assert target.commands(wanted, [])["fstab"] == []
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_apply_leaves_the_remount_to_the_user(place: Path) -> None:
     target = study(place)
     wanted = target.space.default().replaced(mount_ext4_commit=33)
@@ -453,7 +465,8 @@ def test_mistakes_are_named(given: dict[str, Any], words: str) -> None:
     assert words in caught.value.message, caught.value.message
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_a_setting_of_no_mount_is_named(place: Path) -> None:
     with pytest.raises(StudyError, match=r"did you mean 'mount\.ext4\.commit'"):
         study(place, "mount.ext4.comit")
@@ -461,7 +474,8 @@ def test_a_setting_of_no_mount_is_named(place: Path) -> None:
         study(place, "mount.atime", "mount.atime")
 
 
-@on_machine
+@pytest.mark.root
+@pytest.mark.machine
 def test_only_root_remounts(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(EnvironmentLacks, match="needs root; run ascar through sudo"), study(place):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from ascar.campaign import PreparedStudy
 from ascar.catalogues import linux
 from ascar.catalogues.nfs import nfs
 from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed, StudyError
 from ascar.nodes import Finished
+from ascar.prepared_study import PreparedStudy
 from ascar.space import ChangeCost, Guarantee
 from ascar.study import Study
 from ascar.systems import open_target
@@ -25,7 +27,10 @@ from ascar.systems.nfs.restoration import NfsRestoration
 from ascar.systems.nfs.settings import NfsEnds, in_order
 from ascar.systems.nfs.space import chosen
 from ascar.systems.nfs.statements import forms_of
-from ascar.systems.undo_record import command_of
+from ascar.systems.undo_record import note
+
+if TYPE_CHECKING:
+    from ascar.systems.keeper import Keeper
 
 DATA = Path(__file__).parents[1] / "data" / "nfs"
 MOUNTINFO = (DATA / "mountinfo").read_text()
@@ -399,11 +404,11 @@ class FakeKeeper:
     def lock(self, *names: str) -> None:
         self.told.append(("lock", *names))
 
-    def undo_command(self, argv: list[str], limit_s: float = 10.0) -> None:
-        self.told.append(("undo", argv[-1]))
+    def undo_command(self, argv: list[str], limit_s: float = 10.0, *, stdin: str | None = None) -> None:
+        self.told.append(("undo", *argv, *([] if stdin is None else [stdin])))
 
-    def undo_forget(self, argv: list[str]) -> None:
-        self.told.append(("forget", argv[-1]))
+    def undo_forget(self, argv: list[str], *, stdin: str | None = None) -> None:
+        self.told.append(("forget", *argv, *([] if stdin is None else [stdin])))
 
 
 @pytest.fixture
@@ -488,14 +493,20 @@ def test_what_somebody_has_mounted_there_since_stays(there: Machine, line: str) 
 
 def test_the_keeper_is_told_what_puts_a_mount_back() -> None:
     record = NfsRestoration("s:/d", "/mnt/d", ("rw", "vers=4.2"), {"nfs.max_session_slots": 64}, mounts=False)
-    program, _, module, _ = command_of(record)
+    keeper = FakeKeeper("a test", user=True)
+    keeper.told = []
+    note(cast("Keeper", keeper), record, None, 60.0)
+    (_, program, option, module, text) = keeper.told[-1]
     assert (program, module) == (sys.executable, "ascar.systems.nfs.restoration")
+    assert json.loads(text)["settings"] == {"nfs.max_session_slots": 64}
     wrong = NfsRestoration("s:/d", "/mnt/d", (), {"nfsd.threads": 1}, mounts=False)
     with pytest.raises(InputError, match=r"'nfsd\.threads': must be a setting of a client"):
         wrong.carry_out()
-    done = subprocess.run([*command_of(record)[:3], "{}"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "missing required field" in done.stderr
+    argv = [program, option, module]
+    for given, more in (("{}", []), ("", ["{}"])):  # earlier journals have it as an argument
+        done = subprocess.run([*argv, *more], input=given, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "missing required field" in done.stderr
 
 
 def test_a_load_that_works_on_files_of_this_machine_is_refused() -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,8 @@ from ascar.testbed.kernel_links import star
 from ascar.testbed.kernel_parts import KernelParts, NfsExport, NfsMount, NfsServer, NodeDisk
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
+from process_state import alive
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,12 +228,7 @@ def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     assert Path(place.rstrip("\n")).parent == directory
     child.send_signal(signal.SIGKILL)
     child.wait()
-    end_s = time.monotonic() + 30
-    while time.monotonic() < end_s and (
-        any(directory.iterdir()) or Path("/proc", pid).exists() or any(Path(short).iterdir())
-    ):
-        time.sleep(0.1)
-    assert not any(directory.iterdir())
+    until(lambda: not (any(directory.iterdir()) or alive(int(pid)) or any(Path(short).iterdir())), 30)
     Path(short).rmdir()
     child.stdin.close()
     child.stdout.close()
@@ -335,10 +331,7 @@ def test_a_mount_of_a_killed_study_is_put_back(there: KernelNode) -> None:
     options = {"server": "existing", "path": "/mnt/data", "remounts": "allowed"}
     status, _ = in_node(there, json.dumps(options), json.dumps([{"nconnect": 5, "rsize": 16384}]), "die")
     assert status == -signal.SIGKILL
-    end_s = time.monotonic() + 60
-    while state_of(there) != before and time.monotonic() < end_s:
-        time.sleep(0.5)
-    assert state_of(there) == before
+    until(lambda: state_of(there) == before, 60)
 
 
 def test_another_mount_of_the_server_keeps_the_connections(there: KernelNode) -> None:

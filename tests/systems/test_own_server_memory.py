@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from ascar.systems import open_target
 from ascar.systems.postgresql import PostgreSQL
 from ascar.systems.redis import Redis
 from own_servers import server_place
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,12 +90,8 @@ def test_after_kill_9_neither_group_nor_server_is_left(options: dict[str, Any]) 
         group = group_of(int(process.stdout.readline()))
         assert group is not None
         process.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + 120
     place = Path(options["directory"])
-    while (group.exists() or list(place.iterdir())) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    assert not group.exists()
-    assert not list(place.iterdir())
+    until(lambda: not group.exists() and not list(place.iterdir()), 120)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import tomllib
 from contextlib import nullcontext
 from pathlib import Path
@@ -33,7 +32,14 @@ from ascar.systems.postgresql.space import live_space, postgresql_space, setting
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from live_postgresql import live_server
-from own_servers import postgresql_account, postgresql_installed, running, server_place, small_volume
+from own_servers import (
+    postgresql_account,
+    postgresql_installed,
+    running,
+    see_it_end_with_its_study,
+    server_place,
+    small_volume,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -426,7 +432,7 @@ def test_a_wrong_setting_of_today_is_one_line(settings: dict[str, Any], words: s
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
+        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory"),
         ({"parameters": "all"}, "target.parameters"),
         ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),
@@ -667,24 +673,7 @@ def test_only_the_fill_is_written_before_the_server_ends(target: PostgreSQL) -> 
 
 
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
-    script = (
-        "import sys, time\n"
-        "from ascar.systems.postgresql import PostgreSQL\n"
-        "with PostgreSQL({'directory': sys.argv[1]}) as target:\n"
-        "    target.apply(target.space.default())\n"
-        "    print('up', flush=True)\n"
-        "    time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        assert running(place, "postgres")
-        process.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + 120
-    while (running(place, "postgres") or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    assert running(place, "postgres") == []
-    assert list(Path(place).iterdir()) == []
+    see_it_end_with_its_study("postgresql", place, "postgres")
 
 
 LOGGED = """log_destination = csvlog

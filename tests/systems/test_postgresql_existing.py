@@ -26,6 +26,7 @@ from ascar.systems.postgresql.server_facts import ServerFacts
 from ascar.workspace import LoadTiming
 from live_postgresql import AUTO, HEADER, PACED, LiveServer, live_server
 from own_servers import postgresql_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,7 +167,7 @@ def test_its_space_is_what_the_server_takes_and_promises_no_less_than_today(serv
     server.ask("ALTER SYSTEM SET checkpoint_timeout = '60s'")
     server.ask("SELECT pg_reload_conf()")
     try:
-        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "1min", 30)
+        until(lambda: server.ask("SHOW checkpoint_timeout") == "1min", 30)
         with target_of(server) as target:
             assert target.space["synchronous_commit"].weakens("on") == {Guarantee.CONSISTENCY}
             assert target.space["checkpoint_timeout"].weakens(300) == {Guarantee.AVAILABILITY}
@@ -178,7 +179,7 @@ def test_its_space_is_what_the_server_takes_and_promises_no_less_than_today(serv
         server.ask("ALTER SYSTEM RESET synchronous_commit")
         server.ask("ALTER SYSTEM RESET checkpoint_timeout")
         server.ask("SELECT pg_reload_conf()")
-        server.wait_for(lambda: server.ask("SHOW checkpoint_timeout") == "5min", 30)
+        until(lambda: server.ask("SHOW checkpoint_timeout") == "5min", 30)
     assert is_as_before(server)
 
 
@@ -198,7 +199,7 @@ def with_rules(server: LiveServer, rules: str) -> None:
     loaded = server.ask("SELECT pg_conf_load_time()")
     (server.data / "pg_hba.conf").write_text(rules)
     server.ask("SELECT pg_reload_conf()")
-    server.wait_for(lambda: server.ask("SELECT pg_conf_load_time()") != loaded, 30)
+    until(lambda: server.ask("SELECT pg_conf_load_time()") != loaded, 30)
 
 
 def test_a_version_without_a_catalogue_is_one_line() -> None:
@@ -239,9 +240,9 @@ def test_sessions_plan_prepared_statements_anew_when_values_change(server: LiveS
             slow = server.transactions()
             target.apply(default)
             # The plans that these sessions have are those of the trial.
-            server.wait_for(lambda: server.transactions() > 5 * slow, 60)
+            until(lambda: server.transactions() > 5 * slow, 60)
             target.apply(target.space.validate({**default, **scans}))
-            server.wait_for(lambda: server.transactions() < 2 * slow, 60)
+            until(lambda: server.transactions() < 2 * slow, 60)
     assert is_as_before(server)
     assert server.ask("SELECT count(*) FROM pg_namespace WHERE nspname ~ 'ascar'") == "0"
 
@@ -442,11 +443,11 @@ def nobody_holds(server: LiveServer) -> bool:
 
 def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveServer, seed: int) -> None:
     for turn in range(3):
-        server.wait_for(lambda: nobody_holds(server), 60)
+        until(lambda: nobody_holds(server), 60)
         with started(server) as process:
             time.sleep(0.05 * turn + (seed % 50) / 1000)
             process.send_signal(signal.SIGKILL)
-        server.wait_for(lambda: is_as_before(server), 60)
+        until(lambda: is_as_before(server), 60)
 
 
 @pytest.mark.slow

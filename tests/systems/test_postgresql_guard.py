@@ -16,6 +16,7 @@ from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from live_postgresql import AUTO, LiveServer, live_server
 from own_servers import postgresql_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,15 +106,6 @@ def probed(server: LiveServer) -> Iterator[Prober]:
         prober.close()
 
 
-def until(target: ExistingPostgreSQL, limit_s: float) -> str:
-    """Wait for the guard."""
-    deadline_s = time.monotonic() + limit_s
-    while target.violation is None and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    assert target.violation is not None
-    return target.violation
-
-
 @pytest.mark.paced
 @pytest.mark.parametrize("case", ["at once", "prepared", "no connection is left"])
 def test_clients_have_less_than_the_floor_for_at_most_five_seconds(server: LiveServer, case: str) -> None:
@@ -145,7 +137,7 @@ def _below_s(server: LiveServer, case: str) -> float:
         usual_s = time.monotonic()
         usual = prober.rate(usual_s - 2, usual_s)
         target.apply(target.space.validate({**target.space.default(), **SCANS}))
-        said = until(target, 60)
+        said = until(lambda: target.violation, 60)
         assert "the mean of throughput_ops_per_s was" in said
         assert "the old values were put back in" in said
         time.sleep(2)
@@ -160,7 +152,7 @@ def test_a_share_is_of_what_clients_get_under_the_old_values(server: LiveServer)
         time.sleep(4)
         assert target.violation is None
         target.apply(target.space.validate({**target.space.default(), **SCANS}))
-        assert "10% of the usual; the old values were put back" in until(target, 30)
+        assert "10% of the usual; the old values were put back" in until(lambda: target.violation, 30)
         assert server.auto.read_text() == AUTO
 
 
@@ -179,7 +171,7 @@ def test_a_ceiling_of_the_time_of_statements(server: LiveServer) -> None:
         target.guard_by(GuardSection(ceiling=(ceiling,)))
         with target:
             target.apply(target.space.validate({**target.space.default(), **SCANS}))
-            assert "latency_ms_mean_select was" in until(target, 30)
+            assert "latency_ms_mean_select was" in until(lambda: target.violation, 30)
             assert server.auto.read_text() == AUTO
 
 
@@ -199,7 +191,7 @@ def test_a_guard_whose_session_is_ended_puts_back_and_connects_anew(server: Live
         target.apply(target.space.validate({**target.space.default(), "work_mem": 16384}))
         ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ascar'"
         server.ask(ours)
-        assert "the old values were put back" in until(target, 30)
+        assert "the old values were put back" in until(lambda: target.violation, 30)
         assert server.auto.read_text() == AUTO
         target.apply(target.space.validate({**target.space.default(), **SCANS, "work_mem": 32768}))
         time.sleep(1)

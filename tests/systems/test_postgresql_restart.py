@@ -19,6 +19,7 @@ from ascar.systems.asking import apply_checked
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from live_postgresql import AUTO, LiveServer, live_server
 from own_servers import postgresql_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,7 @@ def test_the_guard_starts_the_server_anew_to_put_the_old_values_back(server: Liv
     target.guard_by(GuardSection(floor=(floor,)))
     with target:
         target.apply(target.space.validate({**target.space.default(), "shared_buffers": MORE}))
-        server.wait_for(lambda: target.violation is not None, 30)
+        until(lambda: target.violation is not None, 30)
         assert "the old values were put back" in str(target.violation)
         assert is_as_before(server)
         apply_checked(target, target.space.default())
@@ -204,12 +205,12 @@ def test_killed_before_and_after_a_new_start_the_server_has_the_old_values(
 ) -> None:
     for turn in range(3):
         words = [sys.executable, "-c", SCRIPT, json.dumps(options_of(server))]
-        server.wait_for(lambda: nobody_holds(server), 60)
+        until(lambda: nobody_holds(server), 60)
         with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             for _ in range(1 + turn % 2):
                 assert process.stdout.readline() == b"set\n"
             time.sleep((seed % 70) / 100)
             os.kill(process.pid, signal.SIGKILL)
-        server.wait_for(lambda: server.auto.read_text() == AUTO, 60)
-        server.wait_for(lambda: server.answers() and is_as_before(server), 60)
+        until(lambda: server.auto.read_text() == AUTO, 60)
+        until(lambda: server.answers() and is_as_before(server), 60)

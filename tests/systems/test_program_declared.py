@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks.harness import free_port
 
 from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
 from ascar.space import ChangeCost, Space, boolean, categorical, floating, integer
@@ -24,6 +25,7 @@ from ascar.systems.program import ProgramSystem
 from ascar.systems.program.commands import CommandPlace
 from ascar.systems.program.unit import Unit
 from ascar.testing import TargetContract
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -82,11 +84,6 @@ SPACE = Space(
     ),
     name="program",
 )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 class Place:
@@ -288,10 +285,8 @@ def test_a_program_that_runs_already_gets_its_values_back(place: Place) -> None:
 
 
 def place_ready(place: Place) -> None:
-    end_s = time.monotonic() + 60
-    while subprocess.run(place.words("ask", "all"), capture_output=True, check=False).returncode != 0:
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
+    words = place.words("ask", "all")
+    until(lambda: subprocess.run(words, capture_output=True, check=False).returncode == 0, 60)
 
 
 CLIENT = """
@@ -321,10 +316,11 @@ def test_whoever_is_killed_the_program_ends_and_the_file_comes_back(
         return list(tmp_path.rglob("*.jsonl"))
 
     source = random.Random(f"{whom} {seed}")
-    root = str(Path(__file__).parent)
+    here = Path(__file__).parent
+    paths = [str(here), str(here.parents[1])]
     for _ in range(4):
         client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, json.dumps(place.options()), json.dumps([root])],
+            [sys.executable, "-c", CLIENT, json.dumps(place.options()), json.dumps(paths)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +35,7 @@ from ascar.systems.redis.protocol import RefusedCommand, ask
 from ascar.systems.redis.server import RedisServer
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
-from own_servers import running, server_place
+from own_servers import running, see_it_end_with_its_study, server_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +167,7 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"directory": "/nonexistent/x"}, "target.directory = '/nonexistent/x': is not a directory"),
+        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory"),
         ({"parameters": "all"}, "target.parameters"),
         ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"data": "old"}, "target.data"),
@@ -386,24 +385,7 @@ def test_a_session_sets_what_changes_while_a_load_runs(place: str) -> None:
 
 
 def test_it_ends_with_whoever_is_killed(place: str) -> None:
-    script = (
-        "import sys, time\n"
-        "from ascar.systems.redis import Redis\n"
-        "with Redis({'directory': sys.argv[1]}) as target:\n"
-        "    target.apply(target.space.default())\n"
-        "    print('up', flush=True)\n"
-        "    time.sleep(600)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, place], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        assert running(place, "redis")
-        process.send_signal(signal.SIGKILL)
-    deadline_s = time.monotonic() + 120
-    while (running(place, "redis") or list(Path(place).iterdir())) and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    assert running(place, "redis") == []
-    assert list(Path(place).iterdir()) == []
+    see_it_end_with_its_study("redis", place, "redis")
 
 
 def test_what_an_administrator_is_told(place: str) -> None:

@@ -22,6 +22,7 @@ from ascar.systems.redis.existing import ExistingRedis
 from ascar.systems.redis.space import LEAVES_SOMETHING
 from ascar.workspace import LoadTiming
 from live_redis import LiveRedis, free_port, live_redis, redis_installed
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -307,7 +308,7 @@ def test_a_sentinel_and_the_server_that_it_watches_are_refused(tmp_path: Path) -
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, cwd=tmp_path) as sentinel:
             try:
                 channel = "__sentinel__:hello"
-                server.wait_for(lambda: server.ask("PUBSUB", "NUMSUB", channel) == [channel, 1], 60)
+                until(lambda: server.ask("PUBSUB", "NUMSUB", channel) == [channel, 1], 60)
                 with (
                     unchanged(server),
                     pytest.raises(Refused, match="is watched by Sentinel"),
@@ -365,16 +366,16 @@ def test_killed_while_it_changes_settings_everything_is_put_back(
     with unchanged(server):
         for turn in range(5):
             words = [sys.executable, "-c", SCRIPT, str(server.socket)]
-            server.wait_for(lambda: nobody_holds(server), 60)
+            until(lambda: nobody_holds(server), 60)
             with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment) as process:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"set\n"
                 assert list(tmp_path.glob("ascar-live-*"))
                 time.sleep(0.05 * turn + (seed % 50) / 1000)
                 process.send_signal(signal.SIGKILL)
-            server.wait_for(lambda: server.get("hz") == "20", 60)
-            server.wait_for(lambda: server.get("activerehashing") == "yes", 60)
-            server.wait_for(lambda: not list(tmp_path.glob("ascar-live-*")), 60)
+            until(lambda: server.get("hz") == "20", 60)
+            until(lambda: server.get("activerehashing") == "yes", 60)
+            until(lambda: not list(tmp_path.glob("ascar-live-*")), 60)
 
 
 @pytest.mark.slow
@@ -393,7 +394,7 @@ def test_what_gives_clients_less_than_a_share_of_the_usual_is_put_back() -> None
             target.apply(bad)
             if server.rate(1.0) > 0.6 * usual:
                 pytest.skip("the disk of this machine makes each write durable at once")
-            server.wait_for(lambda: target.violation is not None, 30)
+            until(lambda: target.violation is not None, 30)
             assert "70% of the usual; the old values were put back in" in str(target.violation)
             assert server.get("appendfsync") == "no"
 

@@ -19,8 +19,7 @@ from ascar.space.study_table import space_from_table
 from ascar.systems.asking import apply_checked
 from ascar.systems.rocksdb import RocksDB, rocksdb_space
 from ascar.systems.rocksdb.event_log import DatabaseEvents, events_of
-from ascar.systems.rocksdb.space import options_here
-from ascar.systems.rocksdb.system import BY_OTHERS
+from ascar.systems.rocksdb.space import BY_OTHERS, options_here
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming, open_workload
 from own_servers import rocksdb_account, rocksdb_installed, server_place
@@ -136,6 +135,39 @@ def test_memory_is_that_of_all_memtables_and_the_cache() -> None:
     today.validate(today.default())
 
 
+def test_memory_is_also_that_of_memtables_which_are_kept_after_their_flush() -> None:
+    space = RocksDB({"memory": "512 MiB", "parameters": "wide"}).space
+    kept: dict[str, Value] = {"max_write_buffer_size_to_maintain": 400 << 20}
+    space.validate({**space.default(), **kept})
+    with pytest.raises(Exception, match="max_write_buffer_size_to_maintain"):
+        space.validate({**space.default(), "max_write_buffer_size_to_maintain": 512 << 20})
+    today = RocksDB(
+        {"memory": "256 MiB", "settings": {"max_write_buffer_size_to_maintain": 1 << 30}}
+    ).space  # expert: it is not searched, and takes its part
+    today.validate(today.default())
+    with pytest.raises(Exception, match="block_cache"):
+        today.validate({**today.default(), "block_cache": 64 << 20})
+
+
+def test_the_database_of_today_has_values_that_no_search_tries_and_what_rocksdb_changes_for_them(
+    place: str,
+) -> None:
+    given = {
+        "level0_file_num_compaction_trigger": 30,
+        "write_buffer_size": "1500K",
+        "block_cache": "10000000",
+    }
+    target = RocksDB({"directory": place, "memory": "1 GiB", "settings": given})
+    default = target.space.validate(target.space.default())
+    assert default["write_buffer_size"] == 1_536_000
+    assert default["block_cache"] == 10_000_000
+    assert default["level0_slowdown_writes_trigger"] == 30, "RocksDB raises it"
+    with target:
+        apply_checked(target, default)
+        for configuration in target.space.sample(np.random.default_rng(5), 4):
+            apply_checked(target, configuration)
+
+
 def test_triggers_ascend() -> None:
     space = RocksDB({}).space
     with pytest.raises(Exception, match="level0_slowdown_writes_trigger"):
@@ -152,6 +184,17 @@ def test_what_weakens_a_guarantee_is_named() -> None:
         ("max_total_wal_size", 1 << 30, Guarantee.AVAILABILITY),
     ):
         assert guarantee in space[name].weakens(value), name
+    careful = {"use_fsync": True, "paranoid_file_checks": True, "max_total_wal_size": "64M"}
+    today = RocksDB({"parameters": "wide", "settings": careful}).space
+    for name, value, guarantee in (
+        ("use_fsync", False, Guarantee.DURABILITY),
+        ("paranoid_file_checks", False, Guarantee.INTEGRITY),
+        ("max_total_wal_size", 128 << 20, Guarantee.AVAILABILITY),
+        ("max_total_wal_size", 0, Guarantee.AVAILABILITY),
+    ):
+        assert guarantee in today[name].weakens(value), name
+    assert not today["max_total_wal_size"].weakens(32 << 20)
+    assert not any(space[name].weakens(space[name].default) for name in careful)
     searched = space_from_table({}, space)
     with pytest.raises(Exception, match="manual_wal_flush"):
         searched.validate({**searched.default(), "manual_wal_flush": True})
@@ -174,6 +217,22 @@ def test_an_exported_file_opens_a_fresh_database_that_has_just_these_values(tmp_
             if name not in BY_OTHERS:
                 read = known[name].value(found[known[name].name])
                 assert read == pytest.approx(configuration[name], abs=1e-6), name  # six places are written
+
+
+def test_an_exported_file_has_the_options_of_today_without_which_rocksdb_would_change_others(
+    tmp_path: Path,
+) -> None:
+    today = {"level0_slowdown_writes_trigger": 100, "level0_stop_writes_trigger": 200, "block_cache": "64M"}
+    target, programs = RocksDB({"settings": today}), RocksPrograms.find()
+    configuration = with_values(target, level0_file_num_compaction_trigger=40)
+    chosen = target.space.departures(configuration)
+    assert chosen == ("level0_file_num_compaction_trigger",)
+    lines = target.commands(configuration, chosen)
+    assert len(lines["shell"]) == 1
+    found = programs.opened(lines["rocksdb-options"]).values
+    read = {name: rocksdb()[name].value(found[name]) for name in (*chosen, *today)}
+    wanted = {"level0_slowdown_writes_trigger": 100, "level0_stop_writes_trigger": 200}
+    assert read == {chosen[0]: 40, **wanted, "block_cache": 64 << 20}
 
 
 def test_the_same_data_for_each_trial_and_another_layout_is_filled_again(target: RocksDB) -> None:
@@ -238,6 +297,13 @@ def test_a_database_that_nobody_filled_is_drained_at_once(target: RocksDB) -> No
         ("settings", {"nonsense": 1}, "must be a setting"),
         ("settings", {"compression": "kFastest"}, "target.settings.compression"),
         ("settings", {"write_buffer_size": "large"}, "target.settings.write_buffer_size"),
+        ("settings", {"write_buffer_size": -4}, "write_buffer_size = -4: RocksDB would make"),
+        (
+            "settings",
+            {"level0_slowdown_writes_trigger": 12, "level0_stop_writes_trigger": 8},
+            "target.settings.level0_stop_writes_trigger = 8: RocksDB would make 12 of it",
+        ),
+        ("settings", {"write_bufer_size": 1}, "did you mean 'write_buffer_size'"),
         ("directory", "/nowhere", "is not a directory"),
         ("memory", "1 parsec", "target.memory"),
         ("data", "kept", "target.data"),

@@ -15,19 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ascar.errors import EnvironmentLacks, InputError, Refused, StudyError
+from ascar.errors import InputError, Refused, StudyError
 from ascar.sharp import RuleTrial, objective_of
 from ascar.sharp.trials import testbed_bench as bench_module
+from ascar.sharp.trials.block_clients import block_clients
 from ascar.sharp.trials.testbed_bench import TestbedBench as Bench
-from ascar.sharp.trials.testbed_bench import check_fio, fixed, scenario_on
+from ascar.sharp.trials.testbed_bench import fixed
+from ascar.sharp.trials.testbed_places import places_on, scenario_on, windows_on
 from ascar.simulation import with_settings
 from ascar.testbed import inside
 from ascar.testbed.file import is_testbed_file as is_bed_file
+from ascar.testbed.file import read_testbed as read_bed
 from ascar.testbed.file import testbed_of as bed_of
 from ascar.testbed.folder import TestbedFolder as Folder
 from ascar.testbed.folder import TestbedRunner as Runner
 from ascar.testbed.folder import testbeds_folder as beds_folder
 from ascar.testbed.running import RunningTestbed
+from ascar.units import parse_size
+from testbed_processes import fio_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from ascar.testbed.file import TestbedFile
 
 THROUGHPUT = objective_of("throughput")
+EXAMPLES = Path(__file__).parents[2] / "examples" / "testbed"
 LIMIT_S = 60.0
 DISK = """
 name = "quick"
@@ -61,6 +67,26 @@ def table_of(**proxy: Any) -> dict[str, Any]:
     }
 
 
+def kernels_of(*agents: dict[str, Any], **change: Any) -> dict[str, Any]:
+    """Two clients that are kernels, each with an agent; `change` is of the second client's node."""
+    attach = [{"server": "server", "port": 10_809}]
+    table: dict[str, Any] = {
+        "testbed": {"name": "bed"},
+        "node": [
+            {"name": "server", "kind": "kernel"},
+            {"name": "client1", "kind": "kernel", "attach": attach},
+            {"name": "client2", "kind": "kernel", "attach": attach, **change},
+        ],
+        "disk": table_of()["disk"],
+    }
+    own = agents or ({}, {})
+    windows = {"devices": ["nbd15"]}
+    table["agent"] = [
+        {"node": f"client{at}", "windows": {**windows, **one}} for at, one in enumerate(own, start=1)
+    ]
+    return table
+
+
 @pytest.fixture
 def folder(in_memory: Path | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose path is short enough for sockets, with the scenario."""
@@ -74,10 +100,7 @@ def folder(in_memory: Path | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.fixture
 def bed(folder: Path, ascard: Path) -> TestbedFile:
     del ascard
-    try:
-        check_fio()
-    except EnvironmentLacks as lack:
-        pytest.skip(lack.message)
+    fio_or_skip()
     return bed_of(table_of(), folder)
 
 
@@ -133,12 +156,12 @@ def test_a_proxy_that_was_started_anew_fails_the_run(
 ) -> None:
     bench = Bench(bed, scenario_on(bed), THROUGHPUT)
 
-    async def forgotten(connection: Path) -> None:
-        del connection
+    async def forgotten(controllers: Any) -> dict[str, None]:
+        return dict.fromkeys(controllers.names)
 
     monkeypatch.setattr(bench_module, "_used", forgotten)
     (found,) = bench.run([RuleTrial(fixed(2))])
-    assert found.failed.startswith("a proxy follows other rules than those deployed")
+    assert found.failed == "client1: follows other rules than those deployed; was it restarted?"
 
 
 def test_one_that_is_up_already_is_left_alone(bed: TestbedFile) -> None:
@@ -223,6 +246,49 @@ def test_files_that_rules_cannot_be_searched_for_are_refused(folder: Path) -> No
     refused({"disk": [*table_of()["disk"], other]}, r"disk\[1\]\.scenario = 'random-write': must be that")
     windows = [{**one, "window": at} for at, one in enumerate(table_of()["proxy"], start=1)]
     refused({"proxy": windows}, r"proxy\[1\]\.window = 2: must be that of proxy\[0\]")
+
+
+def test_kernels_whose_windows_rules_cannot_set_are_refused(folder: Path) -> None:
+    def refused(table: dict[str, Any], told: str) -> None:
+        with pytest.raises(StudyError, match=told):
+            scenario_on(bed_of(table, folder))
+
+    device = [{"server": "server", "port": 10_809, "device": "/dev/nbd3"}]
+    refused(kernels_of({}), r"agent: node 'client2' must have one with windows = .*'nbd15'")
+    refused(kernels_of(attach=device), r"agent: node 'client2' must have one with windows = .*'nbd3'")
+    refused(kernels_of({}, {"maximum": 64}), r"agent\[1\]\.windows\.maximum = 64: must be 128 as")
+    without = kernels_of()
+    for agent in without["agent"]:
+        del agent["windows"]
+    refused(without, "proxy: must have a table, or agents of nodes of kind 'kernel' must have windows")
+    mounted = kernels_of()
+    mounted["node"][0]["nfs"] = {"exports": [{"name": "disk"}]}
+    mounted["disk"][0]["file_system"] = "ext4"
+    for node in mounted["node"][1:]:
+        del node["attach"]
+        node["mounts"] = [{"server": "server", "export": "disk"}]
+    refused(mounted, "node 'client1': mounts /mnt/disk, whose client has no window")
+    proxied = {**kernels_of(), "agent": [], "proxy": [{"node": "client1", "disks": ["disk"]}]}
+    refused(proxied, r"proxy\[0\]\.node = 'client1': must be of kind 'process' or 'namespace'")
+
+
+def test_kernels_without_rules_let_any_number_of_requests_pass(folder: Path) -> None:
+    wanted = bed_of(kernels_of({"minimum": 6}, {"minimum": 6}), folder)
+    control = scenario_on(wanted).control
+    assert (control.window, control.window_min, control.tau_us) == (256, 6, 0)
+    assert [(one.node, one.disk, one.reach and one.reach.where) for one in places_on(wanted)] == [
+        ("client1", 0, "/dev/nbd15"),
+        ("client2", 0, "/dev/nbd15"),
+    ]
+    assert (windows_on(wanted), windows_on(bed_of(table_of(), folder))) == ((6, 128), None)
+
+
+@pytest.mark.parametrize("name", ["search", "search-kernels"])
+def test_what_clients_of_the_examples_do_can_be_done_there(name: str) -> None:
+    wanted = read_bed(EXAMPLES / f"{name}.toml")
+    (disk,) = wanted.disk
+    clients = block_clients(scenario_on(wanted), lambda _: 0, [parse_size(disk.size or "")])
+    assert sum(job.depth for one in clients for job in one.jobs) == 128
 
 
 def test_the_default_of_the_simulation_is_that_of_the_proxies(folder: Path) -> None:

@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -19,6 +21,7 @@ from ascar.errors import EnvironmentLacks, StageFailed, WorkError
 from ascar.testbed import inside, machine
 from ascar.testbed.namespace import NamespaceNode, lacks
 from ascar.testbed.process import ProcessNode
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,13 +60,6 @@ def living(mark: str) -> list[int]:
         except OSError:
             pass
     return found
-
-
-def until(condition, limit_s: float = LIMIT_S) -> None:
-    end_s = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
 
 
 def test_it_is_a_machine(node: ProcessNode) -> None:
@@ -243,3 +239,21 @@ def test_a_first_process_that_does_not_start_is_told(folder: Path, monkeypatch: 
     with pytest.raises(WorkError, match="node a: does not start: why not"):
         node.boot(LIMIT_S)
     assert not node.alive
+
+
+def test_all_end_at_the_same_time_and_none_is_left_out() -> None:
+    met, ended = threading.Barrier(3, timeout=LIMIT_S), []
+
+    def one(name: str, *, fails: bool) -> machine.TestbedMachine:
+        def close() -> None:
+            met.wait()
+            ended.append(name)
+            if fails:
+                raise WorkError(f"node {name}: does not end")
+
+        return cast("machine.TestbedMachine", SimpleNamespace(close=close))
+
+    with pytest.raises(WorkError, match="node b: does not end"):
+        machine.close_all([one("a", fails=False), one("b", fails=True), one("c", fails=False)])
+    assert sorted(ended) == ["a", "b", "c"]
+    machine.close_all([])

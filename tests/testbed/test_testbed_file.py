@@ -191,6 +191,66 @@ def test_what_kernels_could_not_boot_with_is_named_by_its_key(old: str, new: str
     assert said in caught.value.message
 
 
+AGENTS = (
+    KERNELS
+    + """
+[[agent]]
+node = "client1"
+contact_s = 5
+knobs = [{ name = "vm.dirty_ratio", minimum = 5, maximum = 60 }]
+windows = { devices = ["nbd15"], maximum = 64 }
+"""
+)
+PROXY = '[[proxy]]\nnode = "client1"\ndisks = ["disk2"]\n'
+
+
+def test_agents_of_kernels_are_read() -> None:
+    (agent,) = read(AGENTS).agent
+    assert agent.knobs[0].name == "vm.dirty_ratio"
+    assert (agent.windows.devices, agent.windows.minimum, agent.windows.workload) == (("nbd15",), 4, "blocks")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'node = "client1"\ncontact',
+            'node = "client2"\ncontact',
+            "agent[0].node = 'client2': must be a node of kind 'kernel', whose kernel is its own; "
+            "there are server1, client1",
+        ),
+        (
+            "[[agent]]",
+            '[[node]]\nname = "here"\n[[agent]]\nnode = "here"\n[[agent]]',
+            "agent[0].node = 'here': must be a node of kind 'kernel'",
+        ),
+        (
+            "[[agent]]",
+            '[[agent]]\nnode = "client1"\n[[agent]]',
+            "agent[1].node = 'client1': has an agent already",
+        ),
+        ("[[agent]]", PROXY + "[[agent]]", "agent[0].windows: node 'client1' has a proxy"),
+        ("contact_s = 5", "contact_s = 2", "agent[0].contact_s = 2.0: must be from 3 to 86400"),
+        ("contact_s = 5", "interval_s = 0", "agent[0].interval_s = 0.0: must be from 0.05 to 3600"),
+        ("contact_s = 5", 'collectors = ["disk"]', "collectors"),
+        ('["nbd15"]', "[]", "agent[0].windows.devices = []: must be 1 to 16 devices"),
+        ('["nbd15"]', '["nbd15", "nbd15"]', "must be 1 to 16 devices, each once"),
+        ('["nbd15"]', '["../x"]', "agent[0].windows.devices = '../x': must be a block device"),
+        ("maximum = 64", "maximum = 257", "agent[0].windows.maximum = 257: must be from 4 to 256"),
+        ("maximum = 64", "minimum = 3", "agent[0].windows.minimum = 3: must be from 4 to 256"),
+        ("maximum = 64", "minimum = 9, maximum = 8", "agent[0].windows.maximum = 8: must be from 9 to 256"),
+        ("maximum = 64", 'workload = "a b"', "agent[0].windows.workload = 'a b': must be 1 to 64 letters"),
+        ("maximum = 64", "window = 2", "unknown key"),
+    ],
+)
+def test_what_agents_could_not_do_is_named_by_its_key(old: str, new: str, said: str) -> None:
+    assert old in AGENTS
+    with pytest.raises(StudyError) as caught:
+        read(AGENTS.replace(old, new, 1))
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+
+
 def test_very_many_names_are_refused_at_once() -> None:
     exports = ", ".join(f'"{number:x}"' for number in range(200_000))
     with pytest.raises(StudyError, match="there are 200000; at most 256 are allowed"):

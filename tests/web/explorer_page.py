@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ascar.web import AccessToken, Exploration, Roles, application, bound, of_table
 from ascar.web.serving import Server
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -73,12 +73,9 @@ class Explorer:
             "document.body.dataset.drawn && document.body.dataset.settled === document.body.dataset.drawn"
         )
 
-    def until(self, condition: str, within_s: float = 200.0) -> None:
+    def until(self, condition: str) -> None:
         """Wait for what the page says; its policy allows no evaluation in the page itself."""
-        deadline = time.monotonic() + within_s
-        while not self.page.evaluate(condition):
-            assert time.monotonic() < deadline, f"the page never came to: {condition}"
-            time.sleep(0.02)
+        until(lambda: self.page.evaluate(condition), 200.0, condition)
 
     def act(self, action: Callable[[], object]) -> None:
         """Do something that draws the page anew, and wait for that."""

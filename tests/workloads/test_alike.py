@@ -24,6 +24,7 @@ from ascar.errors import EnvironmentLacks
 from ascar.features import features_of, parse_system_calls, relative_differences, signature_workload
 from ascar.features.system_calls import SYSTEM_CALLS
 from ascar.workloads.recorder import RecorderOptions, record_process
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -93,10 +94,8 @@ def turn(process: subprocess.Popen[bytes], under: Path, record: Path) -> Trace:
     process.send_signal(signal.SIGCONT)
     try:
         with subprocess.Popen([*words, "-p", str(process.pid)], stderr=subprocess.PIPE, text=True) as strace:
-            end_s = time.monotonic() + 60
-            while strace.poll() is None and not (record.exists() and record.stat().st_size):
-                assert time.monotonic() < end_s
-                time.sleep(0.01)  # it takes its time until it sees something
+            # It takes its time until it sees something.
+            until(lambda: strace.poll() is not None or (record.exists() and record.stat().st_size), 60)
             time.sleep(TURN_S)
             strace.send_signal(signal.SIGINT)
             _, errors = strace.communicate(timeout=100)

@@ -20,6 +20,7 @@ use crate::relay;
 use crate::sampler::Sampler;
 use crate::session::Session;
 use crate::starter::{Words, fork_starter};
+use crate::windows::Windows;
 
 /// What `ascard agent --help` prints; its lines are the options.
 pub const HELP: &str = "\
@@ -115,13 +116,21 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(stopped) => stopped,
         Err(fault) => return say(fault, 1),
     };
-    if let Err(fault) = relay::start(&config) {
-        return say(fault, 1);
-    }
-    match Session::new(config, stopped).and_then(|mut session| session.run()) {
+    match work(config, stopped) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => say(fault, 1),
     }
+}
+
+/// Works until told to stop, then puts everything back.
+fn work(config: Config, stopped: fn() -> bool) -> Result<(), Fault> {
+    relay::start(&config)?;
+    let windows = Windows::start(&config)?;
+    let worked = Session::new(config, stopped).and_then(|mut session| session.run());
+    if let Some(windows) = windows {
+        windows.end();
+    }
+    worked
 }
 
 /// All that this agent may start.
@@ -135,7 +144,7 @@ fn programs_of(config: &Config) -> Vec<Words> {
     });
     let commands = config.programs.iter().map(|it| it.command.clone());
     let keeper = keepers_command(config.state_directory.as_deref());
-    let keeper = Some(keeper).filter(|_| !config.knobs.is_empty());
+    let keeper = Some(keeper).filter(|_| !config.knobs.is_empty() || config.windows.is_some());
     let asked = commands.chain(keeper).filter(|_| !config.monitor_only);
     let asked = asked.map(|command| Words {
         command,

@@ -13,6 +13,7 @@ use crate::collectors::CollectorOptions;
 use crate::controllers::{ProgramOptions, check_kept};
 use crate::derive::AverageOptions;
 use crate::relay::ProxyOptions;
+use crate::windows::WindowOptions;
 
 /// Everything that the file says.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,6 +69,8 @@ pub struct Config {
     /// Proxies of this node that the rule manager reaches through this agent.
     #[serde(default, rename = "proxy")]
     pub proxies: Vec<ProxyOptions>,
+    /// Devices of this node whose windows rules set.
+    pub windows: Option<WindowOptions>,
 }
 
 /// Proxies of one agent, each of which has a thread and a connection.
@@ -118,7 +121,15 @@ impl ConfigFile for Config {
         for collector in &self.collectors {
             collector.check()?;
         }
-        self.check_proxies()
+        self.check_proxies()?;
+        match &self.windows {
+            None => Ok(()),
+            Some(_) if self.monitor_only => Err(Fault(
+                "[windows]: with monitor_only = true nothing is set on this node; leave one of them out"
+                    .to_owned(),
+            )),
+            Some(windows) => windows.check(),
+        }
     }
 
     fn paths(&mut self) -> Vec<&mut PathBuf> {
@@ -194,6 +205,10 @@ mod tests {
         control = '/run/ascar-proxy/control.sock'
         [[proxy]]
         control = 'other.sock'
+        [windows]
+        devices = ['vdb', 'nbd15']
+        minimum = 8
+        maximum = 64
     ";
 
     #[test]
@@ -220,6 +235,15 @@ mod tests {
             ("control = 'other.sock'", "socket = 'other.sock'", "socket"),
             ("half_life_s = 10", "half_life_s = 0", "half_life_s"),
             ("connection = 'connection.toml'", "", "connection"),
+            ("['vdb', 'nbd15']", "[]", "windows.devices: 0 are given"),
+            ("'nbd15'", "'vdb'", "is given twice"),
+            ("'nbd15'", "'../x'", "../x"),
+            ("minimum = 8", "minimum = 3", "windows.minimum = 3"),
+            ("maximum = 64", "maximum = 7", "windows.maximum = 7"),
+            ("maximum = 64", "maximum = 257", "windows.maximum = 257"),
+            ("maximum = 64", "workload = 'a b'", "windows.workload"),
+            ("maximum = 64", "controller = 'a.b'", "windows.controller"),
+            ("minimum = 8", "window = 8", "window"),
         ] {
             let text = GOOD.replace(from, to);
             assert_ne!(text, GOOD);

@@ -4,7 +4,8 @@
 //! In flow order: [`config`] is the file; [`collectors`] read the machine, each in a thread of its own ([`readers`]), into
 //! a [`sample`]; [`derive`] adds calendar and moving averages, which makes the [`sampler`]; [`clock`] says when;
 //! [`controllers`] set knobs, each through a process that puts everything back when we are gone, under a [`lease`];
-//! [`contact`] is the dead man's switch; [`relay`] passes the rule manager's messages on to proxies of the node; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it,
+//! [`contact`] is the dead man's switch; [`relay`] passes the rule manager's messages on to proxies of the node,
+//! and [`windows`] follow its rules on the node's own devices; [`footprint`] keeps memory small; [`session`] is the loop; [`cli`] starts it,
 //! after a [`starter`] that keeps the rights which the agent gives up.
 
 // A line that cannot be written must not end a daemon.
@@ -28,6 +29,7 @@ pub mod sample;
 pub mod sampler;
 pub mod session;
 pub mod starter;
+pub mod windows;
 
 use ascar_log::Log;
 

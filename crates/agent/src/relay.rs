@@ -24,13 +24,13 @@ use crate::LOG;
 use crate::config::Config;
 
 /// What subjects begin with.
-const PREFIX: &str = "ascar.rules.";
+pub(crate) const PREFIX: &str = "ascar.rules.";
 
 /// What a manager may ask of one controller; all are asked to be found.
 const VERBS: [&str; 9] = [
     "load", "renew", "keep", "back", "stop", "show", "record", "read", FIND,
 ];
-const FIND: &str = "find";
+pub(crate) const FIND: &str = "find";
 
 /// The longest line that a proxy reads.
 const ASKED_BYTES_MAX: usize = 1 << 20;
@@ -200,7 +200,7 @@ impl Relay {
 }
 
 /// What is asked of a controller by a subject; None where it is not asked.
-fn verb_of(subject: &str, name: &str) -> Option<&'static str> {
+pub(crate) fn verb_of(subject: &str, name: &str) -> Option<&'static str> {
     let asked = subject.strip_prefix(PREFIX)?;
     let verb = match asked.split_once('.') {
         Some((verb, of)) if of == name && verb != FIND => verb,
@@ -211,7 +211,7 @@ fn verb_of(subject: &str, name: &str) -> Option<&'static str> {
 }
 
 /// Whether a message is of a kind, in any version.
-fn fits(message: &[u8], kind: &str) -> bool {
+pub(crate) fn fits(message: &[u8], kind: &str) -> bool {
     let is_object = message.trim_ascii_start().starts_with(b"{");
     is_object
         && serde_json::from_slice(message).is_ok_and(|found: Tagged| {

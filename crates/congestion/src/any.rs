@@ -1,12 +1,16 @@
 //! Any of the controllers, in one type of known size: what a table of streams holds.
 
+use std::sync::Arc;
+
 use crate::controller::{Controller, InFlight, Reply, Window};
 use crate::extended::Extended;
+use crate::extensions::Extensions;
 use crate::faithful::Faithful;
 use crate::rivals::{
     Aimd, Bbr, Copa, Cubic, EnvoyGradient, Fixed, Gradient2, IoPathTune, RivalSettings, Vegas,
 };
-use crate::signals::Signals;
+use crate::rule_set::Deployment;
+use crate::signals::{Signals, THESIS_AXES};
 
 /// Names of the controllers that need no rules, as [`AnyController::rival`] takes them.
 pub const RIVAL_NAMES: [&str; 10] = [
@@ -50,6 +54,23 @@ pub enum AnyController {
 }
 
 impl AnyController {
+    /// A controller by rules, with the defaults of extensions: the original, unless the extended one is wanted, or rules
+    /// bound what only that one knows. Seeds tell the probes of streams apart.
+    #[must_use]
+    pub fn by_rules(
+        deployment: Arc<Deployment>,
+        window_x100: u32,
+        wants_extended: bool,
+        seed: u64,
+    ) -> Self {
+        if !wants_extended && deployment.rules.axes() <= THESIS_AXES {
+            return Self::Faithful(Faithful::with_window(deployment, window_x100));
+        }
+        let extended = Extended::new(deployment, Arc::new(Extensions::default()), seed);
+        let extended = extended.expect("the extensions' defaults are within their ranges");
+        Self::Extended(extended.with_window(window_x100))
+    }
+
     /// A rival by its name of [`RIVAL_NAMES`], with its defaults; seeds tell the probes of streams apart.
     #[must_use]
     pub fn rival(name: &str, seed: u64) -> Option<Self> {

@@ -14,14 +14,11 @@ use std::sync::Arc;
 
 use crate::any::{AnyController, RIVAL_NAMES};
 use crate::controller::{Controller, InFlight, Reply, Window};
-use crate::extended::Extended;
-use crate::extensions::Extensions;
-use crate::faithful::Faithful;
 use crate::fault::{Fault, Result};
 use crate::rivals::{Fixed, RivalSettings};
 use crate::rule_set::{Deployment, RuleSet};
 use crate::sequences::Sequences;
-use crate::signals::{Signals, THESIS_AXES, Tracker};
+use crate::signals::{Signals, Tracker};
 use crate::window::{WINDOW_X100_DEFAULT, WINDOW_X100_MAX, WINDOW_X100_MIN};
 
 /// The latest time that a stream can be told, in microseconds: half of what the number holds, so that sums fit.
@@ -232,15 +229,14 @@ impl Stream {
         }
         following.window_x100.map_or(Ok(()), check_window)?;
         let window_x100 = following.window_x100.unwrap_or_else(|| self.window_x100());
-        let is_extended = following.extended || rules.axes() > THESIS_AXES;
         let deployment = Arc::new(Deployment::new(rules));
-        self.hold(if is_extended {
-            let options = Arc::new(Extensions::default());
-            let extended = Extended::new(deployment, options, following.seed)?;
-            AnyController::Extended(extended.with_window(window_x100))
-        } else {
-            AnyController::Faithful(Faithful::with_window(deployment, window_x100))
-        });
+        let Following { extended, seed, .. } = *following;
+        self.hold(AnyController::by_rules(
+            deployment,
+            window_x100,
+            extended,
+            seed,
+        ));
         Ok(())
     }
 

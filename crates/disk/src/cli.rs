@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ascar_arguments::{Arguments, Mistake, Word, show};
+use ascar_log::Fault;
 use ascar_simulation::disk::array::Level;
 
 use crate::file::Found;
@@ -13,7 +14,7 @@ use crate::listening::{Listening, Place};
 use crate::model::Model;
 use crate::server::Server;
 use crate::store::Store;
-use crate::{Fault, LOG, exports, file, quantity, signals};
+use crate::{LOG, exports, file, quantity, signals};
 
 /// What `ascard disk --help` prints; its lines are the options.
 pub const HELP: &str = "\

@@ -1,9 +1,9 @@
 //! The disk divided among exports: alike parts, one behind the other.
 
+use ascar_log::Fault;
 use ascar_nbd::numbers::transmission_flag as flag;
 use ascar_nbd::{BlockSizes, Export, TEXT_BYTES_MAX};
 
-use crate::Fault;
 use crate::model::Model;
 
 /// As many names as one list may show.

@@ -1,12 +1,12 @@
 //! The file in which data is kept: looked at first, and made only when all else is well.
 
+use ascar_log::Fault;
+
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-
-use crate::Fault;
 
 /// What is there.
 #[derive(Debug)]

@@ -32,21 +32,9 @@ mod socket;
 mod store;
 mod zeroes;
 
-use std::fmt;
-
 use ascar_log::Log;
 
 const LOG: Log = Log::of("ascard disk");
-
-/// What is wrong, in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault(pub(crate) String);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
 
 /// What a lock protects, also where a thread has panicked: each change of it is whole.
 pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

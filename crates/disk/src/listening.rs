@@ -9,9 +9,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ascar_log::Fault;
 use ascar_service::connect_within;
-
-use crate::Fault;
 
 /// How long a socket that was found is tried out.
 const TRIAL_LIMIT: Duration = Duration::from_secs(1);

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use ascar_log::Fault;
 use ascar_simulation::Scenario;
 use ascar_simulation::disk::array::{ArrayParts, Level, build_array};
 use ascar_simulation::disk::{Storage, StorageParts, build};
 use ascar_simulation::scenario::{Device, Noise, ServerGroup};
 
-use crate::{Fault, presets};
+use crate::presets;
 
 /// A longer file is none that somebody wrote.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! Sizes as people write them, by the rules of the studies' files.
 
-use crate::Fault;
+use ascar_log::Fault;
 
 /// Units of 1024 by their first letter, bare or as KiB; with a B alone, of 1000.
 const LETTERS: &str = "kMGTP";

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use ascar_log::Fault;
 use ascar_nbd::{Export, PAYLOAD_BYTES_MAX};
 use ascar_service::ServiceManager;
 
@@ -17,7 +18,7 @@ use crate::model::Model;
 use crate::signals::{self, Signal};
 use crate::socket::{Half, Socket};
 use crate::store::Store;
-use crate::{Fault, LOG, locked, medium};
+use crate::{LOG, locked, medium};
 
 /// Data of writes that is in memory, of all clients together: the rest waits in their sockets.
 /// The reserve is a part of it.

@@ -7,11 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
+use ascar_log::Fault;
 use ascar_nbd::ErrorCode;
 
 use crate::held::Cache;
 use crate::memory::Share;
-use crate::{Fault, LOG, locked};
+use crate::{LOG, locked};
 
 /// Zeroes are written so many at a time, where no hole can be made.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];

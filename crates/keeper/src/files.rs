@@ -2,13 +2,14 @@
 //!
 //! A keeper that runs as the user makes these, and nothing else; the keeper that runs as root makes none of them.
 
-use std::fs::Metadata;
-use std::io::{Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::{getegid, geteuid};
 
 use crate::content::Content;
@@ -24,6 +25,9 @@ pub const CONTENT_BYTES_MAX: usize = 512 * 1024;
 /// Longest time that an undoing command may take, in seconds.
 pub const UNDO_S_MAX: f64 = 3600.0;
 const WORDS_MAX: usize = 100;
+/// Bytes of a command's words together, with which Linux starts a program whatever the limits are (execve(2): 128 KiB
+/// with the environment, and for one word). What is longer would be refused when it is too late.
+const WORDS_BYTES_MAX: usize = 96 * 1024;
 
 /// Replaces the content of a file, or makes it; the reader of the file sees one content or the other, whole.
 ///
@@ -65,8 +69,13 @@ pub fn replace(journal: &mut Journal, path: &Path, content: &Content) -> Result<
 /// Notes a command that is run when everything is put back.
 ///
 /// # Errors
-/// Input when no such program is installed, or the limit is out of range.
-pub fn undo_by(journal: &mut Journal, argv: &[String], limit_s: f64) -> Result<()> {
+/// Input when no such program is installed, it could not be started with so many words, or the limit is out of range.
+pub fn undo_by(
+    journal: &mut Journal,
+    argv: &[String],
+    limit_s: f64,
+    stdin: Option<String>,
+) -> Result<()> {
     let Some(name) = argv.first() else {
         return Err(Fault::input("argv = []: name a program"));
     };
@@ -74,6 +83,12 @@ pub fn undo_by(journal: &mut Journal, argv: &[String], limit_s: f64) -> Result<(
         return Err(Fault::input(format!(
             "argv: has {} words; allowed are {WORDS_MAX}, without zero bytes",
             argv.len()
+        )));
+    }
+    let bytes: usize = argv.iter().map(|word| word.len() + 1).sum();
+    if bytes > WORDS_BYTES_MAX {
+        return Err(Fault::input(format!(
+            "argv: has {bytes} bytes; allowed are {WORDS_BYTES_MAX}: give a program more by its standard input"
         )));
     }
     if !(limit_s > 0.0 && limit_s <= UNDO_S_MAX) {
@@ -89,6 +104,7 @@ pub fn undo_by(journal: &mut Journal, argv: &[String], limit_s: f64) -> Result<(
     journal.record(vec![Change::Command {
         target: argv.to_vec(),
         limit_ms: (limit_s * 1000.0) as u64,
+        stdin,
     }])?;
     Ok(())
 }
@@ -105,15 +121,19 @@ pub fn restore(journal: &mut Journal, report: &mut Report, rebooted: bool) {
                 before,
                 mode,
             } => put_back(target, old.as_ref(), [expected, before], *mode, report),
-            Change::Command { target, limit_ms } => {
-                let ran = run(target, Duration::from_millis(*limit_ms));
+            Change::Command {
+                target,
+                limit_ms,
+                stdin,
+            } => {
+                let ran = run(target, stdin.as_deref(), Duration::from_millis(*limit_ms));
                 match ran {
                     // What it would undo has ended with the machine.
                     Err(fault) if rebooted => {
                         report.failed.push(fault.message);
                         Ok(())
                     }
-                    other => other.map(|()| report.restored.push(target.join(" "))),
+                    other => other.map(|said| report.restored.push(target.join(" ") + &said)),
                 }
             }
             _ => continue,
@@ -255,11 +275,33 @@ fn put_back(
     Ok(())
 }
 
-fn run(argv: &[String], limit: Duration) -> Result<()> {
+/// Runs a command that undoes something; what it says of that, such as what somebody else has changed.
+fn run(argv: &[String], given: Option<&str>, limit: Duration) -> Result<String> {
     let (name, arguments) = argv.split_first().expect("a command has a program");
     let interrupt = Interrupt::new()?;
-    program::run(name, arguments, &Limit::new(&interrupt, limit))?.success(name)?;
-    Ok(())
+    let limit = Limit::new(&interrupt, limit);
+    let ended = match given {
+        None => program::run(name, arguments, &limit)?,
+        Some(text) => program::run_on(&in_memory(text)?, name, arguments, &limit)?,
+    };
+    let stderr = ended.success(name)?.stderr;
+    let lines: Vec<&str> = stderr.lines().map(str::trim).collect();
+    let said = lines.join("; ");
+    Ok(if said.is_empty() {
+        said
+    } else {
+        format!(" ({said})")
+    })
+}
+
+/// A file without a name that holds a text, to be read from its beginning.
+fn in_memory(text: &str) -> Result<File> {
+    let doing = "hold what a command reads";
+    let memory = memfd_create(c"ascar-undo", MFdFlags::MFD_CLOEXEC).doing(doing)?;
+    let mut file = File::from(memory);
+    file.write_all(text.as_bytes()).doing(doing)?;
+    file.rewind().doing(doing)?;
+    Ok(file)
 }
 
 fn mark_of(present: Option<&Present>) -> String {

@@ -121,9 +121,13 @@ pub enum Operation {
     UndoCommand {
         argv: Vec<String>,
         limit_s: f64,
+        #[serde(default)]
+        stdin: Option<String>,
     },
     UndoForget {
         argv: Vec<String>,
+        #[serde(default)]
+        stdin: Option<String>,
     },
     Status {},
     Restore {},

@@ -6,12 +6,14 @@
 
 #![deny(clippy::print_stderr)]
 
+mod fault;
 mod journal;
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 use std::sync::OnceLock;
 
+pub use fault::Fault;
 use journal::Journal;
 
 /// Looked for once; None where standard error goes elsewhere.

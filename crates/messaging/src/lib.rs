@@ -19,7 +19,8 @@ pub mod protocol;
 pub mod stream;
 pub mod waiting;
 
+pub use ascar_log::Fault;
 pub use link::Link;
-pub use options::{Fault, Options};
+pub use options::Options;
 pub use parameter::{Parameter, ParameterState};
 pub use protocol::Message;

@@ -9,9 +9,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::options::{Fault, Options};
 use crate::protocol::{Event, Message, Parser};
 use crate::stream::Stream;
+use crate::{Fault, Options};
 
 /// Most bytes that wait to be sent: a server that takes nothing is given up.
 const WAITING_BYTES_MAX: usize = 64 << 20;

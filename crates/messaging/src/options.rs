@@ -2,20 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ascar_log::Fault;
 use ascar_tls::Files;
 use serde::Deserialize;
-
-/// What went wrong, in words that name the offending key or address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(pub String);
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// How to connect: the keys of a connection file, the same as Python's side reads.
 #[derive(Clone, Deserialize)]

@@ -1,6 +1,6 @@
 //! What the server says, cut into pieces of bounded length.
 
-use crate::options::Fault;
+use crate::Fault;
 
 /// Longest line of the protocol.
 const LINE_BYTES_MAX: usize = 64 * 1024;

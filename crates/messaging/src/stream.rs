@@ -9,7 +9,7 @@ use std::time::Duration;
 use ascar_tls::rustls::{ClientConfig, ClientConnection};
 use ascar_tls::{client_configuration, server_name};
 
-use crate::options::{Fault, Options};
+use crate::{Fault, Options};
 
 /// A connected socket.
 #[derive(Debug)]

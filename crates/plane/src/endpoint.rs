@@ -130,6 +130,11 @@ impl<P: Plane> Endpoint<P> {
         &self.plane
     }
 
+    /// The plane, which its owner has look at what it controls.
+    pub fn plane_mut(&mut self) -> &mut P {
+        &mut self.plane
+    }
+
     /// Id of the rules in force, on trial or kept.
     #[must_use]
     pub fn rules(&self) -> Option<&str> {

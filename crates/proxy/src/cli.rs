@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ascar_arguments::{Arguments, Mistake, Word, show};
+use ascar_log::Fault;
 
 use crate::LOG;
 use crate::config::Config;
 use crate::ending::Ending;
-use crate::fault::Fault;
 use crate::running::Proxy;
 use crate::watching::{reach, watch};
 

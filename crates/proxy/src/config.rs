@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascar_congestion::ACTIVE_FILES_MAX;
+use ascar_log::Fault;
 use ascar_plane::token;
 use ascar_service::host_name;
 use ascar_tls::rustls::pki_types::ServerName;
@@ -11,7 +12,6 @@ use ascar_tls::{Files, server_name};
 use serde::Deserialize;
 
 use crate::address::Address;
-use crate::fault::Fault;
 use crate::protocol::Protocol;
 use crate::streams::OwnHold;
 use crate::terms::Terms;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use ascar_log::Fault;
 use nix::sys::signal::{SigSet, Signal};
-
-use crate::fault::Fault;
 
 /// The signals that ask for the end. They are waited for, so no thread may take them by itself.
 #[derive(Debug)]

@@ -24,7 +24,6 @@ pub mod config;
 pub mod connection;
 pub mod control;
 pub mod ending;
-pub mod fault;
 pub mod http;
 pub mod incoming;
 pub mod kept;

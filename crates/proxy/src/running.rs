@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ascar_log::Fault;
 use ascar_plane::Endpoint;
 use ascar_service::{ServiceManager, listen_at};
 
@@ -15,7 +16,6 @@ use crate::clock;
 use crate::config::{Config, Way};
 use crate::control::Control;
 use crate::ending::Ending;
-use crate::fault::Fault;
 use crate::kept::{Keeping, Owner};
 use crate::listening::{Places, listen};
 use crate::plane::ProxyPlane;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ascar_congestion::{
-    AnyController, Deployment, Extended, Extensions, Faithful, Fixed, RuleSet, THESIS_AXES,
-    WINDOW_X100_DEFAULT, WINDOW_X100_MAX,
+    AnyController, Deployment, Fixed, RuleSet, WINDOW_X100_DEFAULT, WINDOW_X100_MAX,
 };
 use ascar_plane::{GoneStreams, StreamIndicators};
 
@@ -159,7 +158,7 @@ impl Streams {
         };
         let window_x100 = window_x100.unwrap_or(WINDOW_X100_DEFAULT);
         Hold {
-            controller: following(Arc::clone(deployment), window_x100, seed),
+            controller: AnyController::by_rules(Arc::clone(deployment), window_x100, false, seed),
             has_window: true,
         }
     }
@@ -177,17 +176,6 @@ impl Streams {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A controller by rules: the original, unless they name what only the extended one has.
-fn following(deployment: Arc<Deployment>, window_x100: u32, seed: u64) -> AnyController {
-    if deployment.rules.axes() == THESIS_AXES {
-        return AnyController::Faithful(Faithful::with_window(deployment, window_x100));
-    }
-    let options = Arc::new(Extensions::default());
-    let extended = Extended::new(deployment, options, seed);
-    let extended = extended.expect("the extensions' defaults are within their ranges");
-    AnyController::Extended(extended.with_window(window_x100))
 }
 
 #[cfg(test)]

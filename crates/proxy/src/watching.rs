@@ -6,13 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ascar_arguments::{Mistake, show};
+use ascar_log::Fault;
 use ascar_plane::{GoneStreams, StreamIndicators};
 use ascar_service::connect_within;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::Config;
-use crate::fault::Fault;
 
 /// Between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);

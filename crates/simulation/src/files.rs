@@ -2,6 +2,7 @@
 
 use ascar_random::Random;
 
+use crate::page_cache::CachedParts;
 use crate::prefetch::prefetch;
 use crate::scenario::{FileSet, Layout};
 
@@ -22,8 +23,8 @@ pub struct File {
     pub first_server: u32,
     /// For files of shared sets: its first lock; [`crate::lists::NONE`] for others.
     pub lock_base: u32,
-    /// What the client's cache had taken in when this file was last used as a whole; none when it is not in there.
-    pub cached_at: Option<u64>,
+    /// What of it is in the client's page cache; nothing of a file that clients share.
+    pub cached: CachedParts,
 }
 
 /// A set of files, of one client or of all.
@@ -244,7 +245,7 @@ impl Files {
                 object_base: self.objects.len() as u32,
                 first_server: file % self.stripes.servers,
                 lock_base,
-                cached_at: None,
+                cached: CachedParts::new(),
             });
             let object = Object {
                 file,
@@ -355,8 +356,8 @@ impl Files {
         (allocator.first + allocator.random.below(allocator.count)) * BLOCK
     }
 
-    /// Create a random file of those that are absent, with a size of its own.
-    pub fn create(&mut self, set: u32, random: &mut Random) -> Option<u32> {
+    /// Create a random file of those that are absent, with a size of its own; and the size that it had before.
+    pub fn create(&mut self, set: u32, random: &mut Random) -> Option<(u32, u64)> {
         let set = &mut self.sets[set as usize];
         let absent = set.absent.len() as u64;
         if absent == 0 {
@@ -364,8 +365,9 @@ impl Files {
         }
         let file = set.absent.swap_remove(random.below(absent) as usize);
         set.existing.push(file);
-        self.files[file as usize].size = set.draw_size(random);
-        Some(file)
+        let size = set.draw_size(random);
+        let before = std::mem::replace(&mut self.files[file as usize].size, size);
+        Some((file, before))
     }
 
     /// A random file of those that exist.
@@ -375,7 +377,7 @@ impl Files {
         existing.get(index).copied()
     }
 
-    /// Delete a random file of those that exist, and what it held.
+    /// Delete a random file of those that exist, and what it held on servers.
     pub fn delete(&mut self, set: u32, random: &mut Random) -> Option<u32> {
         let set = &mut self.sets[set as usize];
         let existing = set.existing.len() as u64;
@@ -388,7 +390,6 @@ impl Files {
         for object in &mut self.objects[base..base + self.stripes.count as usize] {
             object.blocks.clear();
         }
-        self.files[file as usize].cached_at = None;
         Some(file)
     }
 }
@@ -406,7 +407,7 @@ mod tests {
             object_base: 0,
             first_server,
             lock_base: 0,
-            cached_at: None,
+            cached: CachedParts::new(),
         }
     }
 
@@ -506,7 +507,7 @@ mod tests {
             (files.sets[0].existing.len(), files.sets[0].absent.len()),
             (10, 10)
         );
-        let created = files.create(0, &mut random).expect("some are absent");
+        let (created, _) = files.create(0, &mut random).expect("some are absent");
         assert!(files.sets[0].existing.contains(&created));
         for _ in 0..11 {
             assert!(files.delete(0, &mut random).is_some());

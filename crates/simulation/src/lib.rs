@@ -19,6 +19,7 @@ mod lists;
 mod many;
 mod network;
 pub mod outcome;
+mod page_cache;
 mod prefetch;
 mod program;
 mod record;

@@ -14,11 +14,13 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from ascar.errors import WorkError
 from ascar.render import on_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -92,6 +94,28 @@ def styled(**changes: object) -> AbstractContextManager[None]:
     """Matplotlib in our style, for as long as the context lasts; "_" in a name stands for "."."""
     given = {**_STYLE, **{name.replace("_", "."): value for name, value in changes.items()}}
     return mpl.rc_context(cast("dict[Any, Any]", given))
+
+
+def on_white() -> AbstractContextManager[None]:
+    """The same for figures that become files: on white, and equal figures are equal files."""
+    return styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar")
+
+
+def write_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure, for use inside `on_white()`; the ending of the path is the format.
+
+    Returns:
+        The path.
+
+    Raises:
+        WorkError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None, dpi=150)
+    except OSError as error:
+        raise WorkError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+    return path
 
 
 def axes_of(height_in: float = 2.9, width_in: float = _WIDTH_IN) -> tuple[Figure, Axes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from ascar.expression import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_TARGETS = {"osc": "OST", "mdc": "MDT", "obdfilter": "OST", "mdt": "MDT", "llite": ""}
+_INSTANCE = re.compile(r"(?:OST|MDT)[0-9A-Fa-f]{4}(?:-[A-Za-z0-9_-]+)?|[0-9a-f]{4,32}")
 
 
 class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -54,7 +59,7 @@ class LustreSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     def pattern(self, file_system: str) -> str:
         """What `lctl` calls it on all devices of a file system."""
         kind, parameter = self.name.split(".")
-        return f"{kind}.{file_system}-*.{parameter}"
+        return parameter_pattern(kind, file_system, parameter)
 
     def limits(self, known: Mapping[str, int]) -> tuple[int, int, int]:
         """The least and the greatest value, and their distance, where a client and its targets are known.
@@ -82,3 +87,19 @@ def _number(formula: str, known: Mapping[str, int]) -> float | None:
 def lustre() -> dict[str, LustreSetting]:
     """The settings by name, in an order of writing in which what changes others comes first."""
     return listed("lustre", LustreSetting)
+
+
+def parameter_pattern(kind: str, file_system: str, parameter: str) -> str:
+    """What `lctl` calls a parameter of all devices of a kind; see `is_of` for which of them are meant."""
+    return f"{kind}.{file_system}-{_TARGETS[kind]}*.{parameter}"
+
+
+def is_of(device: str, file_system: str) -> bool:
+    """Whether a device is one of a file system; a pattern for "home" has those of "home-2" too.
+
+    Args:
+        device: its name behind the kind, such as "home-OST0000-osc-ffff88105db50000".
+        file_system: the name of the file system.
+    """
+    name, _, instance = device.partition(f"{file_system}-")
+    return not name and _INSTANCE.fullmatch(instance) is not None

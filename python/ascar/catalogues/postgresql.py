@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from contextlib import suppress
 from functools import cache
@@ -180,12 +179,7 @@ class PostgresSetting(ServerSetting, frozen=True, kw_only=True):
             most: the greatest number.
             unit: the server's unit of both.
         """
-        low, high = self.search
-        begin, end = max(low, float(self.value(least, unit))), min(high, float(self.value(most, unit)))
-        if self.kind == "integer":
-            begin = low + math.ceil((begin - low) / self.step) * self.step
-            end = low + math.floor((end - low) / self.step) * self.step
-        return msgspec.structs.replace(self, search=(begin, end))
+        return self.between(float(self.value(least, unit)), float(self.value(most, unit)))
 
     def value(self, text: str, unit: str) -> bool | int | float | str:
         """A value from what pg_settings tells: its columns `setting` and `unit`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
@@ -87,6 +88,20 @@ class ServerSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             return integer(name, (int(low), int(high)), step=self.step, log=self.log, **traits)
         return floating(name, (low, high), log=self.log, **traits)
 
+    def between(self, least: float, most: float) -> Self:
+        """The setting with what a range leaves of the one that is searched, which may be nothing.
+
+        Args:
+            least: the least number.
+            most: the greatest number.
+        """
+        low, high = self.search
+        begin, end = max(low, least), min(high, most)
+        if self.kind == "integer":
+            begin = low + math.ceil((begin - low) / self.step) * self.step
+            end = low + math.floor((end - low) / self.step) * self.step
+        return replace(self, search=(begin, end))
+
 
 class RankedSetting(ServerSetting, frozen=True, kw_only=True):
     """A setting whose values promise more or less than the one that is in force today, whichever that is.
@@ -98,6 +113,8 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
             listed promise most.
         weakens: which numbers promise less than the one in force.
         weakest_special: a number that promises least, wherever it stands.
+        unranked_special: a number that promises nothing that others could be held against: it is weaker than
+            each of them, and each of them that `weakens` names is weaker than it.
         when: the condition under which it has an effect.
         set_by: what sets it instead of a search: a key of `[target]`, or the setting's own name where only
             the server of today says it.
@@ -108,6 +125,7 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
     weakest_first: tuple[str, ...] = ()
     weakens: Literal["", "above", "below"] = ""
     weakest_special: str = ""
+    unranked_special: str = ""
     when: str = ""
     set_by: str = ""
 
@@ -163,7 +181,7 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
             found = self.found(self.text(value))
             if found is None:
                 raise
-            return found.parameter()
+            return replace(found, when=self.when).parameter()
 
     def up_to(self, most: int | None, today: bool | int | float | str) -> Self:
         """The setting with a range that ends at a number, or at the value in force where that is greater.
@@ -197,13 +215,21 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
             text: the value, as the server writes it; a word that nobody knows makes None.
         """
         value = self.value(text)
-        known = replace(self, default=value, when="")
+        known = replace(self._through(value), default=value, when="")
         with suppress(SpaceError):
             known.parameter()
             return known
         if isinstance(value, (bool, str)):
             return None
         return replace(known, special={**self.special, text: "the value that the study found"})
+
+    def _through(self, value: bool | int | float | str) -> Self:
+        """The setting with steps that meet a number within the range; whoever takes that takes the others."""
+        low, high = self.search
+        if self.kind != "integer" or not isinstance(value, int) or not low < value < high:
+            return self
+        begin = low + (value - low) % self.step
+        return replace(self, search=(begin, begin + (high - begin) // self.step * self.step))
 
     def _weaker(self, default: bool | float | str) -> dict[object, list[str]]:
         """The values that promise less than a default, and what they promise less of."""
@@ -215,8 +241,9 @@ class RankedSetting(ServerSetting, frozen=True, kw_only=True):
         if not self.weakens or text == self.weakest_special:
             return {}
         found: dict[object, list[str]] = {f"{'>' if self.weakens == 'above' else '<'}{text}": named}
-        if self.weakest_special:
-            found[int(self.weakest_special)] = named
+        for special in (self.weakest_special, self.unranked_special):
+            if special not in ("", text):
+                found[int(special)] = named
         return found
 
 

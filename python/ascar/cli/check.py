@@ -105,6 +105,8 @@ def _print(console: Console, found: CheckResult, scored: Sequence[str]) -> None:
         console.print("rights that it needs:")
     for right in found.rights:
         console.print(f"  {right}", soft_wrap=True, markup=False, highlight=False)
+    for note in found.notes:
+        console.print(f"note: {note}", soft_wrap=True, markup=False, highlight=False)
     for need in found.missing:
         get = f"package {need.debian_package}" if need.debian_package else need.remedy
         console.print(f"missing: {need.name} ({need.purpose}): {get}", soft_wrap=True, markup=False)

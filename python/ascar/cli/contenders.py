@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ascar.results.contest import ContestEntry
+    from ascar.results.rule_search import ContenderFigures
 
 _SAID = {"better": "ahead", "worse": "behind", "open": "not told apart", "itself": ""}
 
@@ -31,7 +32,7 @@ def contenders_table(contenders: Sequence[ContestEntry], score: str) -> Table:
         table.add_column(Text(heading))
     for one in contenders:
         tested = "" if one.p_value is None else p_value(one.p_value)
-        cells = (one.name, _mean(one), _gain(one), tested, _SAID[one.verdict])
+        cells = (one.name, _mean(one), gain_words(one), tested, _SAID[one.verdict])
         table.add_row(*map(Text, cells))
     return table
 
@@ -42,7 +43,8 @@ def _mean(one: ContestEntry) -> str:
     return f"{number(one.mean)} [{number(one.ci_low)}, {number(one.ci_high)}]"
 
 
-def _gain(one: ContestEntry) -> str:
+def gain_words(one: ContestEntry | ContenderFigures) -> str:
+    """What the first contender gains over this one, with the interval; nothing for the first itself."""
     if one.gain_relative is not None:
         return estimate(one.gain_relative, one.gain_low, one.gain_high)
     if one.difference is not None:

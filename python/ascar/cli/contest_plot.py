@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.analysis.drawing import COLOURS, axes_of, styled
+from ascar.analysis.drawing import COLOURS, axes_of, on_white, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +41,11 @@ def write_contest_plot(path: Path, metric: str, bars: Sequence[Bar], lines: Sequ
         metric: the metric that was compared; it labels the axis.
         bars: the best first.
         lines: the comparison of each with the next; one fewer than bars.
+
+    Raises:
+        WorkError: the file cannot be written.
     """
-    with styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar"):
+    with on_white():
         figure, axes = axes_of()
         for place, bar in enumerate(bars):
             stride = -(-len(bar.readings) // _DOTS_MAX)
@@ -66,5 +69,4 @@ def write_contest_plot(path: Path, metric: str, bars: Sequence[Bar], lines: Sequ
         axes.set_yticks(range(len(bars)), [bar.label.replace("$", r"\$") for bar in bars])
         axes.invert_yaxis()
         axes.set_xlabel(metric.replace("$", r"\$"))
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-        figure.savefig(path, metadata=metadata, dpi=150)
+        write_figure(figure, path)

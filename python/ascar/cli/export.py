@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascar.cli.epilog import examples
-from ascar.cli.options import As, ConfigurationFile, Form, Json, StudyOrRun, TrialNumber
+from ascar.cli.options import As, ConfigurationFile, Json, StudyOrRun, TrialNumber
 
 EXAMPLES = examples(
     "ascar export mailserver --as shell",
@@ -15,7 +15,7 @@ EXAMPLES = examples(
 
 def export(
     run: StudyOrRun,
-    form: As = Form.SHELL,
+    form: As = "shell",
     trial: TrialNumber = None,
     configuration: ConfigurationFile = None,
     json: Json = False,
@@ -38,16 +38,16 @@ def export(
         values = configuration_of(found, trial, configuration)
         chosen = found.space.departures(values)
         target, notes = found.study.target, found.origin_notes
-        lines = list(commands_of(target, found.space, values, chosen, notes=notes).get(form.value, []))
+        lines = list(commands_of(target, found.space, values, chosen, notes=notes).get(form, []))
     if json:
         result = ExportResult(
-            run_id=found.id, form=form.value, configuration=values, chosen=tuple(chosen), lines=tuple(lines)
+            run_id=found.id, form=form, configuration=values, chosen=tuple(chosen), lines=tuple(lines)
         )
         emit("export", result)
     elif lines:
         people().out("\n".join(lines))
     elif chosen:
-        people().out(f"# nothing in this configuration can be said as {form.value}")
+        people().out(f"# nothing in this configuration can be said as {form}")
     else:
         people().out("# nothing to set: this is the default configuration")
     return 0

@@ -6,33 +6,12 @@ because a command needs the value, may do without it, or takes several; the opti
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-
-class Form(StrEnum):
-    """What an administrator can use."""
-
-    SHELL = "shell"
-    SYSCTL = "sysctl"
-    UDEV = "udev"
-    FSTAB = "fstab"
-    TUNED = "tuned"
-    POSTGRESQL_CONF = "postgresql.conf"
-    ALTER_SYSTEM = "alter-system"
-    REDIS_CONF = "redis.conf"
-    CONFIG_SET = "config-set"
-    PATRONI = "patroni"
-    ANSIBLE = "ansible"
-    MY_CNF = "my.cnf"
-    SET_GLOBAL = "set-global"
-    ROCKSDB_OPTIONS = "rocksdb-options"
-    CEPH_CONFIG = "ceph-config"
-    NFS_CONF = "nfs.conf"
-    SYSTEMD = "systemd"
+from ascar.results.export_form import EXPORT_FORMS, ExportForm
 
 
 def _runs(incomplete: str) -> list[str]:
@@ -93,9 +72,9 @@ _FORM_AS = _option(
     "--as",
     None,
     "FORM",
-    f"Choose the form of what is printed: {', '.join(list(Form)[:-1])} or {list(Form)[-1]}.",
+    f"Choose the form of what is printed: {', '.join(EXPORT_FORMS[:-1])} or {EXPORT_FORMS[-1]}.",
 )
-As = Annotated[Form, _FORM_AS]
+As = Annotated[ExportForm, _FORM_AS]
 _STRACE = _option(
     "--strace", None, "FILE", "Keep strace's text of the recorded process or command in this file."
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.analysis.drawing import COLOURS, axes_of, styled
+from ascar.analysis.drawing import COLOURS, axes_of, on_white, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,11 @@ def write_plot(
         values: (n,) the whole series.
         measurement: the mean of the readings.
         phases: all of them.
+
+    Raises:
+        WorkError: the file cannot be written.
     """
-    with styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar"):
+    with on_white():
         figure, axes = axes_of()
         for phase in phases:
             kept = phase.kind.value == "stable"
@@ -63,8 +66,7 @@ def write_plot(
         handles, labels = axes.get_legend_handles_labels()
         once = dict(zip(labels, handles, strict=True))
         figure.legend(once.values(), once.keys(), loc="outside upper left", ncols=len(once))
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else None
-        figure.savefig(path, metadata=metadata, dpi=150)
+        write_figure(figure, path)
 
 
 def _thinned(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -90,7 +90,7 @@ def read_study(path: Path, budget: str | None = None, confirmed: Confirmed | Non
         if table.get("kind", "function") != "function":  # a Python function is not an entry point
             find(group, str(table["kind"]), key)
     with loading_for_one_thread():
-        from ascar.campaign import PreparedStudy
+        from ascar.prepared_study import PreparedStudy
 
         prepared = PreparedStudy.open(study)
     compute_on_one_thread()

@@ -12,6 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from ascar.errors import EnvironmentLacks, HistoryError
+from ascar.extras import lacking
 from ascar.history.migration import MIGRATIONS
 from ascar.history.read_only import read_only_url
 from ascar.history.schema import SCHEMA_VERSION, metadata, schema_version
@@ -31,6 +32,10 @@ _CAUSES = (
     ("readonly", "cannot be written: it is read-only; check its owner and mode"),
     ("unable to open", "cannot be opened; check that its directory exists and may be written"),
 )
+
+
+_WRITER = 0x6173636172
+"""What whoever writes to a history in PostgreSQL holds: "ascar" in ASCII."""
 
 
 class Database:
@@ -65,6 +70,8 @@ class Database:
             try:
                 self._engine = sa.create_engine(url, **_options(url))
             except ModuleNotFoundError as error:
+                if (extra := lacking(error)) is not None:
+                    raise EnvironmentLacks(f"history {self.name}: {extra.message}") from error
                 raise EnvironmentLacks(
                     f"history {self.name}: needs the Python package {error.name!r}, which is not installed; "
                     f"install {error.name} beside ascar, or name a file in ASCAR_HISTORY"
@@ -101,6 +108,9 @@ class Database:
         with self._translated(), self._engine.connect() as connection:
             connection.execution_options(ascar_writes=writes)
             with connection.begin():
+                if writes and connection.dialect.name == "postgresql":
+                    # One writer at a time, as SQLite has it: runs read, decide and write.
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITER)))
                 yield connection
 
     def _prepare_schema(self) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ascar.campaign import PreparedStudy, ignore, take_up
-from ascar.events import Event
+from ascar.campaign import take_up
+from ascar.events import Event, ignore
 from ascar.parsimony import reduce
+from ascar.prepared_study import PreparedStudy
 from ascar.results.encode import json_ready
 from ascar.results.outcome import Outcome, StoppedEarly
 from ascar.search import Search, best_of_similar

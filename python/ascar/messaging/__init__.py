@@ -1,5 +1,6 @@
 """Messages between processes and nodes, over NATS: who may connect where, what a message is, who answers."""
 
+from ascar.messaging.accounts import controller_user, manager_user, session_users
 from ascar.messaging.answers import RequestRefused
 from ascar.messaging.blocking import Background
 from ascar.messaging.bound import bound
@@ -29,14 +30,17 @@ __all__ = [
     "Tls",
     "User",
     "bound",
+    "controller_user",
     "decode",
     "encode",
     "end_tasks",
     "find_settings",
+    "manager_user",
     "read_settings",
     "run_interruptible",
     "run_until_asked",
     "runtime_directory",
+    "session_users",
     "settings_from_environment",
     "subject",
     "token",

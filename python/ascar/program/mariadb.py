@@ -64,13 +64,17 @@ class MariaPrograms(InstalledVersion):
             raise EnvironmentLacks(f"{name} is missing; install the package mariadb-client")
         return found
 
-    def settings(self, max_connections: int) -> Mapping[str, str]:
+    def settings(self, max_connections: int, given: Mapping[str, str] | None = None) -> Mapping[str, str]:
         """The settings that the server has, with its own defaults (`mariadbd --verbose --help`).
+
+        What InnoDB decides only when it starts is not among them.
 
         Args:
             max_connections: the connections that it takes, by which it chooses some of them.
+            given: values of settings, which the server may make others of.
         """
-        return _settings(str(self.server), max_connections)
+        words = [f"--{name}={text}" for name, text in (given or {}).items()]
+        return _settings(str(self.server), f"--max-connections={max_connections}", *words)
 
 
 @cache
@@ -86,7 +90,7 @@ def _found(path: str) -> MariaPrograms | None:
 
 
 @cache
-def _settings(server: str, max_connections: int) -> Mapping[str, str]:
-    said = said_by(server, "--no-defaults", f"--max-connections={max_connections}", "--verbose", "--help").out
+def _settings(server: str, *given: str) -> Mapping[str, str]:
+    said = said_by(server, "--no-defaults", *given, "--verbose", "--help").out
     _, _, table = said.partition(_TABLE)
     return {name.replace("-", "_"): default.strip() for name, default in _SETTING.findall(table)}

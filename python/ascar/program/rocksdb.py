@@ -88,7 +88,18 @@ class RocksPrograms(InstalledVersion):
         Raises:
             EnvironmentLacks: it cannot open an empty database.
         """
-        return _defaults(self)
+        return self.opened(())
+
+    def opened(self, lines: Sequence[str]) -> OptionsInForce:
+        """What the library has in an empty database that is opened with an OPTIONS file.
+
+        Args:
+            lines: those of the file.
+
+        Raises:
+            EnvironmentLacks: it cannot open one.
+        """
+        return _opened(self, tuple(lines or self.options_file({})))
 
     def options_file(self, sections: Mapping[str, Sequence[str]]) -> list[str]:
         """The lines of an OPTIONS file; options that it does not name have RocksDB's defaults.
@@ -125,10 +136,10 @@ def _found(path: str) -> RocksPrograms | None:
 
 
 @cache
-def _defaults(programs: RocksPrograms) -> OptionsInForce:
+def _opened(programs: RocksPrograms, lines: tuple[str, ...]) -> OptionsInForce:
     with tempfile.TemporaryDirectory(prefix="ascar-") as folder:
         options, database = Path(folder, "options"), Path(folder, "database")
-        options.write_text("\n".join([*programs.options_file({}), ""]), "utf-8")
+        options.write_text("\n".join([*lines, ""]), "utf-8")
         told = said_by(*programs.opening(database, options, f"--benchmarks={OPEN}", "--num=1"))
         said = told.out + told.err
         found = OptionsInForce.of(database)

@@ -45,6 +45,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
         problems: everything that went wrong, in the order of the check.
         statements: every statement that a study may issue on a server that people use.
         rights: what the account needs for them.
+        notes: what trials on such a server leave out, and why, a line each.
     """
 
     in_document_too: ClassVar = ("works",)
@@ -58,6 +59,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema",
     problems: tuple[str, ...]
     statements: tuple[str, ...] = ()
     rights: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def works(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
 
 from ascar.quoting import comment, echo_line, shell_line
+from ascar.results.export_form import ExportForm
 from ascar.results.measurement import Count
 from ascar.results.verdict import Verdict
 from ascar.space import Configuration
@@ -386,25 +387,7 @@ class ExportResult(
     """
 
     run_id: Count
-    form: Literal[
-        "shell",
-        "sysctl",
-        "udev",
-        "fstab",
-        "tuned",
-        "postgresql.conf",
-        "alter-system",
-        "redis.conf",
-        "config-set",
-        "patroni",
-        "ansible",
-        "my.cnf",
-        "set-global",
-        "rocksdb-options",
-        "ceph-config",
-        "nfs.conf",
-        "systemd",
-    ]
+    form: ExportForm
     configuration: Configuration
     chosen: tuple[str, ...]
     lines: tuple[str, ...]

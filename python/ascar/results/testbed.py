@@ -71,6 +71,20 @@ class TestbedProxy(msgspec.Struct, frozen=True, kw_only=True):
     connection: str
 
 
+class TestbedAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent of a testbed.
+
+    Attributes:
+        node: the node that it runs on.
+        alive: whether it runs.
+        since: since when it is so: ISO 8601, UTC.
+    """
+
+    node: str
+    alive: bool
+    since: str
+
+
 class TestbedStanding(msgspec.Struct, frozen=True, kw_only=True):
     """A testbed that is up.
 
@@ -83,6 +97,9 @@ class TestbedStanding(msgspec.Struct, frozen=True, kw_only=True):
         nodes: the nodes.
         disks: the disks.
         proxies: the proxies.
+        agents: the agents.
+        connections: the connection file of each user of the message server that agents are connected to;
+            empty where there are no agents.
     """
 
     testbed: str
@@ -93,6 +110,8 @@ class TestbedStanding(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[TestbedNode, ...]
     disks: tuple[TestbedDisk, ...]
     proxies: tuple[TestbedProxy, ...]
+    agents: tuple[TestbedAgent, ...] = ()
+    connections: dict[str, str] = {}
 
 
 class TestbedUpResult(

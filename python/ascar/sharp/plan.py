@@ -19,6 +19,9 @@ PARTS: tuple[str, ...] = get_args(Part)
 FIRST = RuleSet.uniform(Action(100, 0, 20_000))
 """One rule that holds everywhere (algorithm 1, line 4)."""
 
+FIRST_OF_KERNELS = RuleSet.uniform(Action(100, 0, 0))
+"""The same without a gap: windows stay as they are."""
+
 RULES_MAX = 256
 ACTIVE_FILES_MAX = 1_000_000
 
@@ -39,6 +42,8 @@ class SearchPlan:
             best of those that the search begins with.
         along: the indicators that rules may be split along, of `INDICATORS`; algorithm 1 has those of the
             thesis.
+        windows: the least and the greatest window where rules act on queues of kernels, which have neither
+            gaps nor turns, and count what the indicators of the thesis need alone; None: any.
     """
 
     schedule: Schedule = "sharp"
@@ -49,13 +54,14 @@ class SearchPlan:
     without: frozenset[Part] = frozenset()
     active_files: tuple[int, ...] = ()
     along: tuple[str, ...] = INDICATORS_OF_THESIS
+    windows: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Check the plan.
 
         Raises:
-            InputError: the patience is below zero, a part is none of `PARTS`, or another schedule than
-                "sharp" is given what only that can do.
+            InputError: the patience is below zero, a part is none of `PARTS`, another schedule than "sharp"
+                is given what only that can do, or queues of kernels what they cannot do.
         """
         if self.patience < 0:
             raise InputError(f"patience = {self.patience}: must be 0 (never) or more epochs")
@@ -66,12 +72,39 @@ class SearchPlan:
             shown = ",".join(map(str, self.active_files))[:80]
             raise InputError(f"--active-files = {shown}: must be numbers from 1 to {ACTIVE_FILES_MAX}")
         indicator_numbers(self.along)
-        others = self.active_files or self.along != INDICATORS_OF_THESIS
+        others = self.active_files or self.along != INDICATORS_OF_THESIS or self.windows
         if self.schedule != "sharp" and (self.without or self.others or others):
             raise InputError(
                 f"schedule = {self.schedule!r}: begins with one rule set, has no parts to do without, no "
                 "--active-files and no --along; use the schedule 'sharp'"
             )
+        if self.windows is not None:
+            self._check_for_kernels()
+
+    def _check_for_kernels(self) -> None:
+        """Refuse what agents refuse, before a search that would come to it."""
+        turns = {"--active-files": self.active_files, "--rules": self.start.active_files}
+        for option, limits in turns.items():
+            if limits:
+                raise InputError(f"{option}: active_files: a kernel's queue has no turns; leave them out")
+        if further := [name for name in self.along if name not in INDICATORS_OF_THESIS]:
+            raise InputError(
+                f"--along = {','.join(further)}: kernels count what {', '.join(INDICATORS_OF_THESIS)} need; "
+                "leave the others out"
+            )
+        for at, rule in enumerate(self.start.rules, start=1):
+            if rule.action.tau_us or len(rule.region) > len(INDICATORS_OF_THESIS):
+                raise InputError(
+                    f"--rules: rule {at}: a kernel's queue has no gap (tau), and no indicators beyond "
+                    f"{', '.join(INDICATORS_OF_THESIS)}; leave them out"
+                )
+
+    def admits(self, action: Action) -> bool:
+        """Whether what follows the rules can do what an action says."""
+        if self.windows is None:
+            return True
+        least, most = self.windows
+        return action.tau_us == 0 and (action.m100 != 0 or 100 * least <= action.b100 <= 100 * most)
 
     @property
     def name(self) -> str:
@@ -80,7 +113,8 @@ class SearchPlan:
         files = "".join(f" files {limit}" for limit in self.active_files)
         further = "".join(f" {name}" for name in self.along if name not in INDICATORS_OF_THESIS)
         fewer = "".join(f" not {name}" for name in INDICATORS_OF_THESIS if name not in self.along)
-        return f"{self.schedule}{left_out}{files}{further}{fewer}"
+        windows = "" if self.windows is None else " windows {}-{}".format(*self.windows)
+        return f"{self.schedule}{left_out}{files}{further}{fewer}{windows}"
 
     @property
     def axes(self) -> tuple[int, ...]:

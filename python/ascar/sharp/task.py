@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ascar.sharp.deployment.managed_system import ManagedSystem, trial_length_s
+from ascar.sharp.plan import FIRST, FIRST_OF_KERNELS
 from ascar.sharp.trials.bench import SimulatedBench
 from ascar.sharp.trials.judge import SearchLimits
 from ascar.sharp.trials.live_bench import LiveBench
 from ascar.sharp.trials.run_journal import About, Journal
 from ascar.sharp.trials.testbed_bench import TestbedBench
+from ascar.sharp.trials.testbed_places import windows_on
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -79,6 +81,18 @@ class RealTestbed:
     def name(self) -> str:
         """The name of the testbed."""
         return self.wanted.name
+
+    def plan_for(self, asked: SearchPlan) -> SearchPlan:
+        """The plan of a search among rules that what is on the testbed can follow.
+
+        Raises:
+            InputError: more is asked for than queues of kernels can do.
+        """
+        windows = windows_on(self.wanted)
+        if windows is None:
+            return asked
+        start = FIRST_OF_KERNELS if asked.start == FIRST else asked.start
+        return replace(asked, start=start, windows=windows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from ascar.sharp.trials.bench import FRESH, RuleTrial, SimulatedBench
 from ascar.sharp.trials.judge import Judge, Judged, SearchLimits
 from ascar.sharp.trials.run_journal import About, Journal
 from ascar.sharp.trials.testbed_bench import fixed
+from ascar.sharp.trials.testbed_places import windows_on
 from ascar.sharp.verification import RuleVerdict
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ascar.results.contest import ContestEntry
     from ascar.results.rule_search import SearchEnd
     from ascar.rules import RuleSet
+    from ascar.sharp.plan import SearchPlan
     from ascar.sharp.task import RealTestbed, Task
     from ascar.sharp.trials.bench import RuleRun
     from ascar.sharp.trials.judge import SearchProgress
@@ -37,7 +39,6 @@ RUNS_MIN, RUNS_MAX = 6, 40
 Contender = Literal["rules", "default", "best static"]
 _WINDOWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256)
 _TAUS_US = (5_000, 10_000, 20_000, 40_000)
-_WINDOW_MAX = 256
 _SEEDS = 2
 _PREDICTED = 8
 _FAILURES_MAX = 3
@@ -122,34 +123,38 @@ def simulated_first(
     """Search in the testbed's scenario, as in any; and try static windows and gaps there.
 
     Raises:
-        InputError: the journal is of another search.
+        InputError: the journal is of another search, or kernels cannot do what the plan has.
     """
+    plan = system.plan_for(task.plan)
     bench = SimulatedBench(system.scenario, task.objective, task.threads, bounds=task.bounds)
-    about = About.of(bench, task.objective, task.plan, task.bounds)
+    about = About.of(bench, task.objective, plan, task.bounds)
     with Journal(task.journal_path(".first"), about, task.begin) as journal:
         trying = Judge(bench, task.objective, journal, listener=listener, bounds=task.bounds)
-        statics = _statics(trying)
+        statics = _statics(trying, plan)
         limits = SearchLimits(task.ends.evaluations, task.first_limits().budget_s)
         judge = Judge(bench, task.objective, journal, limits, listener=listener, bounds=task.bounds)
-        search(judge, task.plan)
+        search(judge, plan)
         found = dict.fromkeys(one.rules.bare() for one in reversed(judge.best_in_order))
-        start = task.plan.start.bare()
+        start = plan.start.bare()
         rules = tuple(one for one in found if one != start) or (start,)  # also where there was no time
         return Candidates(rules, statics, trying.evaluations + judge.evaluations, judge.elapsed_s)
 
 
-def _statics(judge: Judge) -> tuple[RuleSet, ...]:
+def _statics(judge: Judge, plan: SearchPlan) -> tuple[RuleSet, ...]:
     """The best static window and gap of a simulation; then its half and its double, where that may err."""
 
     def best_of(places: Sequence[tuple[int, int]]) -> tuple[float, tuple[int, int]]:
         tried = judge.extended([Judged.not_run(fixed(*place)) for place in places], _SEEDS)
         return max((one.score, place) for one, place in zip(tried, places, strict=True))
 
-    first = best_of([(window, 0) for window in _WINDOWS])
-    window = first[1][0]
-    _, (window, tau_us) = max(first, best_of([(window, tau_us) for tau_us in _TAUS_US]))
-    windows = (window, max(1, window // 2), min(_WINDOW_MAX, 2 * window))
-    return tuple(dict.fromkeys(fixed(one, tau_us) for one in windows))
+    least, most = plan.windows or (_WINDOWS[0], _WINDOWS[-1])
+    windows = sorted({least, most, *(window for window in _WINDOWS if least <= window <= most)})
+    best = best_of([(window, 0) for window in windows])
+    if plan.windows is None:
+        best = max(best, best_of([(best[1][0], tau_us) for tau_us in _TAUS_US]))
+    window, tau_us = best[1]
+    tried = (window, max(least, window // 2), min(most, 2 * window))
+    return tuple(dict.fromkeys(fixed(one, tau_us) for one in tried))
 
 
 def setting_words(rules: RuleSet | None) -> str:
@@ -405,6 +410,12 @@ def differences(system: RealTestbed, tried: Iterable[RuleSet | None]) -> tuple[s
     ]
     if any(one.active_files for one in tried if one is not None):
         said.append("active_files: files of a client take turns in simulation; here clients do")
+    if windows_on(wanted) is not None:
+        said += [
+            "windows: of a client's requests in simulation; here of requests to a device, of all clients on "
+            "it together, in pieces of max_sectors_kb at most, merged where they are neighbours",
+            "default: any number of requests in simulation; here the queue that the kernel gives a device",
+        ]
     if scenario.server_count != len(wanted.disk):
         said.append(f"servers: {scenario.server_count} in simulation; disks here: {len(wanted.disk)}")
     links = "unix sockets of this machine" if kinds == {"process"} else "the links of the testbed file"

@@ -31,14 +31,15 @@ def with_control(
     *,
     window: float | None = None,
     tau_us: float | None = None,
+    window_min: float | None = None,
     followers: Followers = None,
 ) -> Scenario:
-    """The scenario with another window and gap for these streams; None leaves them as they are.
+    """The scenario with another window, gap and least window for these streams; None leaves them as they are.
 
     Raises:
         ScenarioError: out of the bounds of a control, or there are no such streams.
     """
-    given = {"window": window, "tau_us": tau_us}
+    given = {"window": window, "tau_us": tau_us, "window_min": window_min}
     changes = {name: value for name, value in given.items() if value is not None}
     return _changed(scenario, changes, followers) if changes else scenario
 

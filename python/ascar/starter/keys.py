@@ -17,6 +17,7 @@ _TYPES = (
     (r"dict\[[^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*\]", "table"),
     (r"(?:tuple|list)\[(\w+)(?:, \.\.\.)?\]", r"list of \1"),
     (r"Literal\[(.*?)\]", r"one of \1"),
+    (r"tuple\[([^\[\]]*), \.\.\.\]", r"list of \1"),
     (r"Optional\[(.*)\]", r"\1"),
     (r"\bstr\b", "text"),
     (r"\bint\b", "integer"),

@@ -33,9 +33,11 @@ _HEAD = """\
 #
 # "# text" explains; "#key = value" is a key that is left out, with its default or an example.
 """
-_SPACE = """\
+_PRESET = """\
 # What may be changed: the target's own space, or a preset (`ascar space PRESET` shows it).
 {preset}
+"""
+_SPACE = """\
 # Which changes the search may make, by what they cost (Cao's Table 9.1); left out: all of them.
 {allow_cost}
 # Values that promise less than the default (durability, consistency, integrity, availability) are left out
@@ -65,7 +67,6 @@ _EXAMPLES = {
     "stop.any": "[{ trials = 100 }]",
     "stop.all": "[{ trials = 30 }, { trials_without_gain = 15 }]",
     "stop.target": '"throughput_ops_per_s >= 40000"',
-    "workload.wml": '"my-workload.f"',
     "study.budget": '"8 h"',
     "online.session": '"machine"',
     "online.prometheus": '"127.0.0.1:9464"',
@@ -79,8 +80,8 @@ _EXAMPLES = {
     "guard.ceiling": '[{ metric = "latency_ms_p99", maximum = 50, window_ticks = 30 }]',
     "guard.rule": '[{ forbid = "throughput_bytes_per_s < 1e6 and vm_dirty_ratio > 50", why = "it stalls" }]',
     "guard.window": '[{ days = ["sat", "sun"], from = "22:00", to = "06:00" }]',
-    "workload.threads": "16",
 }
+_OF_WORKLOADS = {"filebench": {"wml": '"my-workload.f"', "threads": "16"}}
 _WORKLOADS = {
     "filebench": """\
 # 16 threads deliver, answer and delete mails of 16 KB, each made durable. On a disk whose cache acknowledges
@@ -114,13 +115,13 @@ def study_text(kind: str, *, online: bool = False) -> str:
         _HEAD,
         section("study", StudySection, study),
         section("target", options_of(target), {"kind": toml(kind), **starter.target}, shown=starter.shown),
-        f"[space]\n{_SPACE.format(**starter.space)}{starter.parameters}",
+        f"[space]\n{_space(starter.space)}{starter.parameters}",
     ]
     if starter.workload is not None:
         given = starter.workload()
         kind = given["kind"].strip('"')
         workload = load("ascar.workloads", kind, "workload.kind")
-        text = section("workload", options_of(workload), given)
+        text = section("workload", options_of(workload), given, shown=_OF_WORKLOADS.get(kind))
         parts.append(text.replace("\n", f"\n{_WORKLOADS.get(kind, '')}", 1))
     optimizer = load("ascar.optimizers", "auto", "optimizer.kind")
     parts += [
@@ -133,6 +134,11 @@ def study_text(kind: str, *, online: bool = False) -> str:
         section("guard", GuardSection, {}, ("pace",)),
     ]
     return "\n".join(parts)
+
+
+def _space(examples: Mapping[str, str]) -> str:
+    preset = _PRESET.format(**examples) if "preset" in examples else ""
+    return f"{preset}{_SPACE.format(**examples)}"
 
 
 def section(

@@ -70,10 +70,12 @@ class Announced:
     Attributes:
         statements: every statement that may be issued.
         rights: what the account needs for them, as statements that grant it.
+        notes: what its trials leave out, and why, a line each.
     """
 
     statements: tuple[str, ...] = ()
     rights: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 JOURNALS = Path("/var/lib/ascar/journal")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_SCHEMAS = (1, 2, 3, 4)
+_SCHEMAS = (1, 2, 3, 4, 5)
 
 
 @dataclass(slots=True)

@@ -286,4 +286,4 @@ def _carry_out(record: GroupRestoration) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], GroupRestoration, _carry_out))
+    sys.exit(restore(GroupRestoration, _carry_out))

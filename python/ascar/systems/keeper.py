@@ -225,20 +225,26 @@ class Keeper:
         request = {"path": str(path.absolute()), "content": _content(content)}
         return self._ask(replies.FileReplaced, "file_replace", request).path
 
-    def undo_command(self, argv: Sequence[str], limit_s: float = 10.0) -> None:
+    def undo_command(self, argv: Sequence[str], limit_s: float = 10.0, *, stdin: str | None = None) -> None:
         """Notes a command that is run when everything is put back.
 
         Changes are undone in the reverse order of their making: note the command that reloads a service
         first, and replace its file afterwards.
 
-        Raises:
-            InputError: no such program, or a limit above an hour.
-        """
-        self._ask(replies.Nothing, "undo_command", {"argv": list(argv), "limit_s": limit_s})
+        Args:
+            argv: the program and its arguments, of at most 96 KiB together.
+            limit_s: how long it may take.
+            stdin: what it reads from its standard input, of nearly 4 MiB at most; None: nothing.
 
-    def undo_forget(self, argv: Sequence[str]) -> None:
+        Raises:
+            InputError: no such program, arguments that are too long, or a limit above an hour.
+        """
+        request = {"argv": list(argv), "limit_s": limit_s, **_read_by_it(stdin)}
+        self._ask(replies.Nothing, "undo_command", request)
+
+    def undo_forget(self, argv: Sequence[str], *, stdin: str | None = None) -> None:
         """Takes a noted command back, because the client has undone the change by itself."""
-        self._ask(replies.Nothing, "undo_forget", {"argv": list(argv)})
+        self._ask(replies.Nothing, "undo_forget", {"argv": list(argv), **_read_by_it(stdin)})
 
     # Images and devices. `device` may be left out while the session has exactly one.
 
@@ -444,6 +450,10 @@ def _content(content: str | bytes) -> str | dict[str, str]:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return {"hex": content.hex()}
+
+
+def _read_by_it(stdin: str | None) -> dict[str, str]:
+    return {} if stdin is None else {"stdin": stdin}
 
 
 def removal_of(directory: Path) -> list[str]:

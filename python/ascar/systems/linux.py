@@ -122,7 +122,6 @@ class Linux(Target):
     starter = Starter(
         target={"path": '"/srv"', "parameters": '"expert"'},
         space={
-            "preset": '#preset = "storage-v5"',
             "allow_cost": '#allow_cost = ["dyn-kernel"]',
             "weaker": "durability",
             "pinned": "vm_dirty_background_ratio = 10",

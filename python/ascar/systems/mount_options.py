@@ -302,4 +302,4 @@ def _carry_out(record: MountRestoration) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], MountRestoration, _carry_out))
+    sys.exit(restore(MountRestoration, _carry_out))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from ascar.catalogues.server_setting import RankedSetting
 from ascar.errors import StageFailed, StudyError, WorkError
 from ascar.systems.existing.restoration import foreign
-from ascar.systems.undo_record import command_of, note
+from ascar.systems.undo_record import forget, note
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -196,7 +196,7 @@ class NotedSettings(Generic[S]):
         if self._noted is not None and self._keeper is not None:
             for line in self._noted.carry_out():
                 _log.warning("left alone: %s", line)
-            self._keeper.undo_forget(command_of(self._noted))
+            forget(self._keeper, self._noted)
             self._noted = None
 
     def _check_in_force(self, wanted: Mapping[str, Value], when: str) -> None:

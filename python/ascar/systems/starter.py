@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PLAIN: Mapping[str, str] = {
-    "preset": '#preset = "storage-v5"',
     "allow_cost": '#allow_cost = ["dyn-kernel", "dyn-app", "remount"]',
     "weaker": "durability",
     "pinned": "depth = 32",
@@ -26,7 +25,8 @@ class Starter:
     Attributes:
         target: keys of `[target]`, as TOML.
         shown: values of keys of `[target]` that are left out, as TOML, where no default tells one.
-        space: examples of the keys of `[space]`: preset, allow_cost, weaker, pinned, constraint, forbidden.
+        space: examples of the keys of `[space]`: allow_cost, weaker, pinned, constraint, forbidden, and
+            preset, where one can be the system's space.
         parameters: tables of parameters, as TOML.
         workload: returns the kind and further keys of `[workload]`, as TOML; None: the system has a load of
             its own, or a default one.

@@ -24,6 +24,8 @@ size = "4GiB"
 node = "client1"
 disks = ["disk1"]
 window = 8
+
+Nodes of kind "kernel" may have an agent, [[agent]], see `AgentTable`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import msgspec
 from ascar.errors import StudyError
 from ascar.small_file import SmallFile
 from ascar.study import convert, size, within
+from ascar.testbed.agents import AgentTable, check_agents, check_workload
 from ascar.testbed.kernel_checks import check_kernels, check_once
 from ascar.testbed.kernel_parts import LinkShape, NfsMount, NfsServer, RemoteDisk
 
@@ -51,7 +54,6 @@ _FILE_BYTES_MAX = 1 << 20
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 _RESERVED = frozenset({"localhost", "switch"})
 _EXPORT = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_WORKLOAD = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FIRST_PORT = 10_809  # which is NBD's own
 _WINDOW_MAX, _GAP_US_MAX = 256, 60_000_000
 
@@ -160,6 +162,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: list[dict[str, Any]]
     disk: list[dict[str, Any]] = []
     proxy: list[dict[str, Any]] = []
+    agent: list[dict[str, Any]] = []
     version: int = VERSION
 
 
@@ -171,12 +174,14 @@ class TestbedFile(msgspec.Struct, frozen=True):
         node: its nodes.
         disk: its disks.
         proxy: its proxies.
+        agent: its agents.
     """
 
     testbed: TestbedSection
     node: tuple[NodeTable, ...]
     disk: tuple[DiskTable, ...] = ()
     proxy: tuple[ProxyTable, ...] = ()
+    agent: tuple[AgentTable, ...] = ()
 
     @property
     def name(self) -> str:
@@ -231,12 +236,14 @@ def testbed_of(table: dict[str, Any], folder: Path) -> TestbedFile:
         _each(found.node, NodeTable, "node"),
         _each(found.disk, DiskTable, "disk"),
         _each(found.proxy, ProxyTable, "proxy"),
+        _each(found.agent, AgentTable, "agent"),
     )
     checked_name("testbed.name", wanted.name)
     kinds = _checked_nodes(wanted.node)
     _check_disks(wanted.disk, kinds)
     check_kernels(wanted)
     _check_proxies(wanted, kinds)
+    check_agents(wanted.agent, kinds, [proxy.node for proxy in wanted.proxy])
     nodes = tuple(_seen(node, folder) for node in wanted.node)
     disks = tuple(_placed(disk, folder) for disk in wanted.disk)
     return msgspec.structs.replace(wanted, node=nodes, disk=disks)
@@ -338,10 +345,7 @@ def _check_proxies(wanted: TestbedFile, kinds: dict[str, str]) -> None:
         if proxy.window is not None:
             within(f"{key}.window", proxy.window, 1, _WINDOW_MAX)
         within(f"{key}.gap_us", proxy.gap_us, 0, _GAP_US_MAX)
-        if not _WORKLOAD.fullmatch(proxy.workload):
-            raise StudyError(
-                f"{key}.workload = {proxy.workload!r:.80}: must be 1 to 64 letters, digits, '-' or '_'"
-            )
+        check_workload(f"{key}.workload", proxy.workload)
 
 
 def checked_name(key: str, name: str) -> str:

@@ -42,6 +42,7 @@ _MODULES = (
     "testbed/process_one.py",
     "testbed/remote.py",
     "testbed/io_flusher.py",
+    "testbed/tunnel.py",
 )
 _PACKAGE = Path(__file__).resolve().parents[1]
 _LINE = "/dev/ttyS0"
@@ -205,6 +206,10 @@ class KernelNode:
         remote, words = self._python("remote"), self.words(argv)
         return [*remote, LOAD_GROUP if group else LOAD, *words[len(remote) :]]
 
+    def tunnel_words(self, port: int) -> list[str]:
+        """The program of the node that listens on a port of its loopback, and speaks as a `TunnelEnd`."""
+        return [*self._python("tunnel"), str(port)]
+
     def end_load(self, mark: str) -> None:
         """Kill whatever a load has left; one that is not up has nothing left.
 
@@ -322,7 +327,7 @@ class KernelNode:
             (folder / "__init__.py").touch()
         for module in _MODULES:
             shutil.copyfile(_PACKAGE / module, package / module)
-        for name in ("process_one", "remote", "io_flusher"):
+        for name in ("process_one", "remote", "io_flusher", "tunnel"):
             (inside / f"{name}.py").write_text(f"from ascar.testbed.{name} import main\n\nmain()\n")
         names = {"localhost": "127.0.0.1", self.name: "127.0.1.1", **self.parts.hosts}
         lines = (f"{address.partition('/')[0]} {name}\n" for name, address in names.items())

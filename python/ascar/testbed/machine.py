@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ascar.nodes import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 @runtime_checkable
@@ -38,3 +42,16 @@ class TestbedMachine(Node, Protocol):
     def close(self) -> None:
         """End it for good, and remove what it has on this machine; more than once is allowed."""
         ...
+
+
+def close_all(machines: Collection[TestbedMachine]) -> None:
+    """End nodes for good, all at the same time; returns when each is gone.
+
+    A node takes up to seconds to go, for its memory is given back. One whose end fails keeps none of the
+    others from theirs; the first failure is raised when all have been ended.
+    """
+    with ThreadPoolExecutor(max(1, len(machines))) as pool:
+        ending = [pool.submit(machine.close) for machine in machines]
+        wait(ending)
+    for one in ending:
+        one.result()

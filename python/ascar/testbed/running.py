@@ -9,11 +9,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ascar.errors import StudyError
-from ascar.results.testbed import TestbedDisk, TestbedNode, TestbedProxy
+from ascar.messaging import MessageServer
+from ascar.results.testbed import TestbedAgent, TestbedDisk, TestbedNode, TestbedProxy
 from ascar.testbed import inside
+from ascar.testbed.agent_service import ServedAgent
+from ascar.testbed.agents import agent_text, check_text, user_of, users
+from ascar.testbed.machine import close_all
 from ascar.testbed.node_kinds import kind_of
 from ascar.testbed.service import (
     Served,
@@ -30,13 +34,16 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from ascar.testbed.agents import AgentTable
     from ascar.testbed.file import DiskTable, ProxyTable, TestbedFile
     from ascar.testbed.folder import TestbedFolder
+    from ascar.testbed.kernel import KernelNode
     from ascar.testbed.machine import TestbedMachine
 
 BOOT_S = 120.0
 """How long a node may take to boot."""
 _LOOK_S = 0.1
+_MESSAGES = "messages.d"  # which no node is called
 _PATIENCE_S = 10.0
 
 
@@ -49,9 +56,9 @@ class RunningTestbed:
         tell: hears in a few words what is done now.
 
     Raises:
-        StudyError: a disk's scenario, size or file is refused.
+        StudyError: a disk's scenario, size or file is refused, or what an agent is to set.
         EnvironmentLacks: what a kind of nodes needs is not there.
-        WorkError: a node does not boot, or a disk or proxy does not serve.
+        WorkError: a node does not boot, or a disk, proxy or agent does not serve.
     """
 
     def __init__(
@@ -65,6 +72,8 @@ class RunningTestbed:
         self._machines: dict[str, TestbedMachine] = {}
         self._disks: dict[str, Served] = {}
         self._proxies: dict[str, Served] = {}
+        self._agents: dict[str, Served] = {}
+        self._messages: MessageServer | None = None
         self._since_s: dict[str, tuple[bool, float]] = {}
         # One node may wait for another: each is changed by itself.
         self._changing = {node.name: threading.RLock() for node in wanted.node}
@@ -78,9 +87,10 @@ class RunningTestbed:
             self._remover(stack)
             for kind in dict.fromkeys(self._kinds.values()):
                 kind.begin(stack, BOOT_S)
+            self._start_messages(stack)
             self._boot_all(stack)
             stack.callback(self._end_served)
-            for kind, served in (("disk", self._disks), ("proxy", self._proxies)):
+            for kind, served in (("disk", self._disks), ("proxy", self._proxies), ("agent", self._agents)):
                 for name, one in served.items():
                     self._tell(f"{kind} {name} starts")
                     one.start()
@@ -102,8 +112,8 @@ class RunningTestbed:
             self._stack.close()
 
     def _end_served(self) -> None:
-        """End proxies, then disks: side by side, for each may have much to write."""
-        for several in (self._proxies, self._disks):
+        """End agents, proxies, then disks: side by side, for each may have much to put back or to write."""
+        for several in (self._agents, self._proxies, self._disks):
             with ThreadPoolExecutor(max(1, len(several))) as pool:
                 for ending in [pool.submit(one.end) for one in several.values()]:
                     ending.result()
@@ -145,12 +155,12 @@ class RunningTestbed:
         self._machines[name].cut()
 
     def boot(self, name: str, limit_s: float = BOOT_S) -> None:
-        """Boot a node that is off, with its disks and its proxy; one that is on stays as it is.
+        """Boot a node that is off, with its disks, its proxy and its agent; one that is on stays as it is.
 
         Raises:
             StudyError: there is none of this name.
             EnvironmentLacks: what it needs is not there any more.
-            WorkError: it does not boot, or a disk or proxy does not serve.
+            WorkError: it does not boot, or a disk, proxy or agent does not serve.
         """
         machine = self.machine(name)
         with self._changing[name]:
@@ -200,6 +210,7 @@ class RunningTestbed:
             f"disk {disk.name}": self._disks.get(disk.name) for disk in self._wanted.disk if disk.node == node
         }
         on_it[f"proxy {node}"] = self._proxies.get(node)
+        on_it[f"agent {node}"] = self._agents.get(node)
         for what, one in {f"node {node}": self._machines[node], **on_it}.items():
             if one is not None and self._since_s.get(what, (None,))[0] != (alive := one.alive):
                 self._since_s[what] = alive, now_s
@@ -234,6 +245,21 @@ class RunningTestbed:
             for proxy in self._wanted.proxy
         )
 
+    def agents(self) -> tuple[TestbedAgent, ...]:
+        """How the agents stand."""
+        return tuple(
+            TestbedAgent(node=agent.node, **self._standing("agent", agent.node))
+            for agent in self._wanted.agent
+        )
+
+    def connections(self) -> dict[str, str]:
+        """The connection file of each user of the message server; empty: there is none."""
+        server = self._messages
+        if server is None:
+            return {}
+        known = users(self._wanted.name, [agent.node for agent in self._wanted.agent])
+        return {user.name: str(server.settings_path(user.name)) for user in known}
+
     def _standing(self, kind: str, name: str) -> dict[str, Any]:
         """Of a disk that its node starts by itself: how the node stands."""
         if kind == "disk" and name not in self._disks:
@@ -243,8 +269,19 @@ class RunningTestbed:
 
     def _served_on(self, node: str) -> list[Served]:
         on_it = (disk.name for disk in self._wanted.disk if disk.node == node)
-        disks = [self._disks[name] for name in on_it if name in self._disks]
-        return disks + [self._proxies[proxy.node] for proxy in self._wanted.proxy if proxy.node == node]
+        found = [self._disks[name] for name in on_it if name in self._disks]
+        return found + [several[node] for several in (self._proxies, self._agents) if node in several]
+
+    def _start_messages(self, stack: ExitStack) -> None:
+        """The message server that agents connect to, once what they are to do is known to be right."""
+        nodes = [agent.node for agent in self._wanted.agent]
+        if not nodes:
+            return
+        server = MessageServer(self._folder.path / _MESSAGES, users(self._wanted.name, nodes))
+        self._tell("the message server starts")
+        self._messages = stack.enter_context(server)
+        for at, agent in enumerate(self._wanted.agent):
+            check_text(f"agent[{at}] ({agent.node})", self._agent_text(agent), server.directory)
 
     def _remover(self, stack: ExitStack) -> None:
         """The process that removes what is left where this one is killed."""
@@ -269,9 +306,9 @@ class RunningTestbed:
         stack.callback(end)
 
     def _boot_all(self, stack: ExitStack) -> None:
+        stack.callback(lambda: close_all(self._machines.values()))
         for node in self._wanted.node:
             self._machines[node.name] = self._kinds[node.name].machine(node)
-            stack.callback(self._machines[node.name].close)
 
         def boot(name: str) -> None:
             self._tell(f"node {name} boots")
@@ -297,6 +334,8 @@ class RunningTestbed:
                 self._disks[disk.name] = self._disk(disk)
         for proxy in self._wanted.proxy:
             self._proxies[proxy.node] = self._proxy(proxy)
+        for agent in self._wanted.agent:
+            self._agents[agent.node] = self._agent(agent)
 
     def _disk_standing(self, disk: DiskTable) -> TestbedDisk:
         kind = self._kinds[disk.node]
@@ -338,6 +377,31 @@ class RunningTestbed:
         served = Served(f"proxy of {proxy.node}", machine, log, words, proxy_serves(sockets))
         served.files, served.sockets = files, sockets
         return served
+
+    def _agent(self, agent: AgentTable) -> Served:
+        # The file was checked: agents are on such nodes alone.
+        machine = cast("KernelNode", self._machines[agent.node])
+        assert self._messages is not None, "it was started because there are agents"
+        config = self.folder_of(agent.node) / "agent.toml"
+        log = self._log(agent.node, "agent.log")
+        has_proxy = agent.node in self._proxies
+        served = ServedAgent(
+            f"agent of {agent.node}",
+            machine,
+            log,
+            config,
+            self._messages,
+            follows_rules=has_proxy or agent.windows is not None,
+        )
+        served.files = {config: self._agent_text(agent)}
+        return served
+
+    def _agent_text(self, agent: AgentTable) -> str:
+        assert self._messages is not None, "it was started because there are agents"
+        password = self._messages.settings(user_of(agent.node)).password or ""
+        has_proxy = any(proxy.node == agent.node for proxy in self._wanted.proxy)
+        control = control_of(self.folder_of(agent.node)) if has_proxy else None
+        return agent_text(agent, self._wanted.name, password, control)
 
 
 def _uri(address: str, export: str) -> str:

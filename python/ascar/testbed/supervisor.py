@@ -82,6 +82,8 @@ class _Answers:
             nodes=self._testbed.nodes(),
             disks=self._testbed.disks(),
             proxies=self._testbed.proxies(),
+            agents=self._testbed.agents(),
+            connections=self._testbed.connections(),
         )
 
     def _serve(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ascar.results.export_form import EXPORT_FORMS
 from ascar.systems import Target
 from ascar.systems.asking import apply_checked, cycle_checked, drain_checked, sample_checked
 from ascar.systems.place import Place
@@ -15,26 +16,6 @@ from ascar.systems.place import Place
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
-
-FORMS = (
-    "shell",
-    "fstab",
-    "sysctl",
-    "udev",
-    "tuned",
-    "postgresql.conf",
-    "alter-system",
-    "redis.conf",
-    "config-set",
-    "patroni",
-    "ansible",
-    "my.cnf",
-    "set-global",
-    "rocksdb-options",
-    "ceph-config",
-    "nfs.conf",
-    "systemd",
-)
 
 
 class TargetContract:
@@ -143,7 +124,7 @@ class TargetContract:
         target = self.make()
         default = target.space.default()
         for form, lines in target.commands(default, target.space.names).items():
-            assert form in FORMS
+            assert form in EXPORT_FORMS
             assert not any("\n" in line for line in lines)
         assert not any(target.commands(default, ()).values())
 

@@ -182,9 +182,15 @@ class Sysbench:
     def _shared(self, workspace: Workspace) -> list[str]:
         """The options of the fill and of the load."""
         known = workspace.environment
-        if "MYSQL_UNIX_PORT" not in known:
+        if not {"MYSQL_UNIX_PORT", "MYSQL_HOST"} & known.keys():
             raise StageFailed(
                 "load", "sysbench: the target has no MariaDB server; it needs target.kind = 'mariadb'"
+            )
+        if "MARIADB_DATABASE" not in known:
+            raise StageFailed(
+                "load",
+                "sysbench: has tables of its own, which a server that people use has not; leave out "
+                "target.server, or [workload], for its clients are the load, or name a command",
             )
         return [
             "--db-driver=mysql",

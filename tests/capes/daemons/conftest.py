@@ -245,19 +245,6 @@ def system(tmp_path, own_machine):
 
 
 @pytest.fixture
-def until():
-    """Waits for something to become true."""
-
-    def wait(condition, what):
-        end = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < end, what
-            time.sleep(0.02)
-
-    return wait
-
-
-@pytest.fixture
 def sysctl(own_machine):
     """A knob of the machine that the system runs on."""
     if own_machine is None:

@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+from waiting import until
+
 GREETING = b'INFO {"server_id":"x","version":"2.11.0","max_payload":1048576,"tls_required":true}\r\nPONG\r\n'
 ORDERS = {
     "agent": ("nodes.node1", {"op": "set", "id": "x", "set": {"vm.page-cluster": 7}}),
@@ -41,7 +43,7 @@ def between(subject, order):
 
 
 @pytest.mark.parametrize("part", ["agent", "interface"])
-def test_nobody_obeys_what_came_before_tls(system, until, part):
+def test_nobody_obeys_what_came_before_tls(system, part):
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     make += ["-subj", "/CN=x", "-keyout", "/dev/null", "-out", system.folder / "ca.pem"]
     subprocess.run(make, check=True, capture_output=True)
@@ -54,7 +56,7 @@ def test_nobody_obeys_what_came_before_tls(system, until, part):
         else:
             knob = "[[knob]]\nname = 'vm.page-cluster'\nmaximum = 9\n"
             process, name = system.agent(f"[[collector]]\nkind = 'cpu'\n{knob}"), "node1"
-        until(lambda: "in clear behind its greeting" in system.log(name), "it refuses")
+        until(lambda: "in clear behind its greeting" in system.log(name), what="it refuses")
         assert not heard, "not even the handshake was begun"
         process.terminate()
         assert process.wait(60) == 0

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import until
+
 KNOB = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 AGENT = f"[[collector]]\nkind = 'cpu'\n{KNOB}"
 # The wall clock, as many seconds off as the file says.
@@ -55,7 +57,7 @@ def off(system):
     return off
 
 
-def test_clocks_that_jump(system, sysctl, off, until):
+def test_clocks_that_jump(system, sysctl, off):
     bus = system.bus()
     interface = system.interface(KNOB, before=off("interface", 0))
     agent = system.agent(AGENT, before=off("node1", 0))
@@ -89,7 +91,7 @@ def test_clocks_that_jump(system, sysctl, off, until):
     for number, seconds in enumerate((3600, -7200)):
         before = skewed()
         off("node1", seconds)
-        until(lambda before=before: skewed() > before, "a frame of another time")
+        until(lambda before=before: skewed() > before, what="a frame of another time")
         ticks(8)
         turn(5 + number, number)
     off("node1", 0)
@@ -104,7 +106,7 @@ def test_clocks_that_jump(system, sysctl, off, until):
     interface.wait()
     system.interface(KNOB, before=off("interface", -86_400))
     ticks(8)
-    until(lambda: sysctl.read() == 4, "the session's setting")
+    until(lambda: sysctl.read() == 4, what="the session's setting")
     turn(7, 8)
     with sqlite3.connect(f"file:{system.folder}/replay.sqlite?mode=ro", uri=True) as database:
         stored = {tick for (tick,) in database.execute("SELECT tick FROM ticks")}
@@ -115,12 +117,12 @@ def test_clocks_that_jump(system, sysctl, off, until):
     assert sysctl.read() == sysctl.default
 
 
-def test_a_node_that_is_only_monitored_turns_nothing_and_no_agent_listens(system, sysctl, until):
+def test_a_node_that_is_only_monitored_turns_nothing_and_no_agent_listens(system, sysctl):
     bus = system.bus()
     system.interface(KNOB)
     agent = system.agent(f"monitor_only = true\n{AGENT}")
     bus.json("ticks", lambda it: "node1" in it["nodes"])
-    until(lambda: bus.control("status")["nodes"], "its hello")
+    until(lambda: bus.control("status")["nodes"], what="its hello")
     assert bus.control("status")["nodes"][0]["monitor_only"] is True
     verdict = bus.ask("actions", {"id": "a-1", "set": {"vm.page-cluster": 6}})
     assert (verdict["verdict"], sysctl.read()) == ("refused", sysctl.default), verdict

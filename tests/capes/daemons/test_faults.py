@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from knob_setting import has_node, set_knob
+from waiting import until
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 AGENT = "[[collector]]\nkind = 'cpu'\n[[knob]]\nname = 'vm.page-cluster'\n"
@@ -24,37 +25,37 @@ def keeper_of(agent):
     return int(child(child(child(agent.pid), "-f", "keeper"), "-f", "keeper"))
 
 
-def test_an_agent_that_is_killed_leaves_every_knob_as_it_was(system, sysctl, until):
+def test_an_agent_that_is_killed_leaves_every_knob_as_it_was(system, sysctl):
     bus = system.bus()
     system.interface(KNOBS)
     agent = system.agent(AGENT)
     bus.json("ticks", has_node)
     assert set_knob(bus, 6)["verdict"] == "applied"
     agent.kill()
-    until(lambda: sysctl.read() == sysctl.default, "the keeper puts it back")
+    until(lambda: sysctl.read() == sysctl.default, what="the keeper puts it back")
     assert bus.json("events", lambda it: it["event"] == "node" and it["state"] == "gone")["node"] == "node1"
     refused = bus.ask("actions", {"id": "a-2", "set": {"vm.page-cluster": 5}})
     assert refused["reason"].startswith("node: ")
     # Another one gets the session's setting.
     system.agent(AGENT)
-    until(lambda: sysctl.read() == 6, "the setting in force")
+    until(lambda: sysctl.read() == 6, what="the setting in force")
 
 
-def test_a_keeper_that_is_killed_is_replaced_and_its_knobs_are_put_back_and_set_again(system, sysctl, until):
+def test_a_keeper_that_is_killed_is_replaced_and_its_knobs_are_put_back_and_set_again(system, sysctl):
     bus = system.bus()
     system.interface(KNOBS)
     agent = system.agent(AGENT)
     bus.json("ticks", has_node)
     assert set_knob(bus, 6)["verdict"] == "applied"
     os.kill(keeper_of(agent), signal.SIGKILL)
-    until(lambda: "another one has put back its knobs" in system.log("node1"), "another keeper")
-    until(lambda: sysctl.read() == 6, "the setting in force")
+    until(lambda: "another one has put back its knobs" in system.log("node1"), what="another keeper")
+    until(lambda: sysctl.read() == 6, what="the setting in force")
     agent.terminate()
     assert agent.wait(60) == 0
     assert sysctl.read() == sysctl.default
 
 
-def test_an_interface_that_is_killed_loses_no_tick_that_it_told_and_goes_on(system, sysctl, until):
+def test_an_interface_that_is_killed_loses_no_tick_that_it_told_and_goes_on(system, sysctl):
     bus = system.bus()
     interface = system.interface(KNOBS)
     system.agent(AGENT)
@@ -73,10 +74,10 @@ def test_an_interface_that_is_killed_loses_no_tick_that_it_told_and_goes_on(syst
     database.close()
     assert set(told) <= stored
     bus.control("restore")
-    until(lambda: sysctl.read() == sysctl.default, "restore")
+    until(lambda: sysctl.read() == sysctl.default, what="restore")
 
 
-def test_without_the_server_knobs_go_back_and_with_it_the_session_goes_on(system, sysctl, until):
+def test_without_the_server_knobs_go_back_and_with_it_the_session_goes_on(system, sysctl):
     bus = system.bus()
     system.interface(KNOBS)
     system.agent(AGENT, contact_s=3)
@@ -84,13 +85,13 @@ def test_without_the_server_knobs_go_back_and_with_it_the_session_goes_on(system
     assert set_knob(bus, 6)["verdict"] == "applied"
     system.server.kill()
     system.server.wait()
-    until(lambda: sysctl.read() == sysctl.default, "the dead man's switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the dead man's switch")
     # The agent writes its line after the knob is back.
-    until(lambda: "nothing heard of the interface" in system.log("node1"), "the agent's word of it")
+    until(lambda: "nothing heard of the interface" in system.log("node1"), what="the agent's word of it")
     system.start_server()
     bus = system.bus()
     bus.json("ticks", has_node)
-    until(lambda: sysctl.read() == 6, "the setting in force")
+    until(lambda: sysctl.read() == 6, what="the setting in force")
 
 
 def test_a_node_that_freezes_is_missed_and_the_others_go_on(system):
@@ -186,7 +187,7 @@ def test_a_second_interface_on_one_database_is_refused(system):
     assert "another interface writes it" in system.log("interface")
 
 
-def test_lustre_parameters_are_read_set_and_put_back(system, tmp_path, until):
+def test_lustre_parameters_are_read_set_and_put_back(system, tmp_path):
     """In a namespace of mounts where `/sys/fs/lustre` is ours."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from knob_setting import has_node, set_knob
+from waiting import until
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 AGENT = "[[collector]]\nkind = 'cpu'\n[[knob]]\nname = 'vm.page-cluster'\n"
@@ -117,30 +118,30 @@ def test_a_database_that_everybody_could_read_is_closed_to_others_and_stays_open
     assert [stat.S_IMODE(path.stat().st_mode) for path in files] == [0o640] * 3
 
 
-def test_a_collector_that_blocks_freezes_neither_ticks_nor_the_kill(system, sysctl, until, ascar_kill):
+def test_a_collector_that_blocks_freezes_neither_ticks_nor_the_kill(system, sysctl, ascar_kill):
     bus = system.bus()
     system.interface(KNOBS)
     system.agent(AGENT + blocking(system.folder))
     bus.json("ticks", has_node)
     assert set_knob(bus, 6)["verdict"] == "applied"
-    until(lambda: bus.control("status")["nodes"][0]["blocked"] == ["lustre"], "the collector is named")
+    until(lambda: bus.control("status")["nodes"][0]["blocked"] == ["lustre"], what="the collector is named")
     assert "collector lustre: no answer within 2 s" in system.log("node1")
     status, lines = ascar_kill("--wait", "100")
     assert (status, sysctl.read()) == (0, sysctl.default), lines
     assert "1 of 1 nodes have put every knob back" in lines.replace("has", "have")
 
 
-def test_a_collector_that_blocks_does_not_silence_the_dead_mans_switch(system, sysctl, until):
+def test_a_collector_that_blocks_does_not_silence_the_dead_mans_switch(system, sysctl):
     bus = system.bus()
     interface = system.interface(KNOBS)
     system.agent(AGENT + blocking(system.folder), contact_s=3)
     bus.json("ticks", has_node)
     assert set_knob(bus, 6)["verdict"] == "applied"
     interface.kill()
-    until(lambda: sysctl.read() == sysctl.default, "the dead man's switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the dead man's switch")
 
 
-def test_knobs_of_a_stopped_agent_go_back_and_the_kill_names_it(system, sysctl, until, ascar_kill):
+def test_knobs_of_a_stopped_agent_go_back_and_the_kill_names_it(system, sysctl, ascar_kill):
     bus = system.bus()
     system.interface(KNOBS)
     agent = system.agent(AGENT, contact_s=3)
@@ -150,16 +151,18 @@ def test_knobs_of_a_stopped_agent_go_back_and_the_kill_names_it(system, sysctl, 
     status, lines = ascar_kill("--wait", "0.5")
     assert status == 3, lines
     assert "0 of 1 nodes" in lines and "not confirmed after" in lines and "node1 (" in lines
-    until(lambda: sysctl.read() == sysctl.default, "the lease runs out")
-    until(lambda: bus.control("confirmation")["kill"]["nodes"][0]["state"] == "unreachable", "it is missed")
+    until(lambda: sysctl.read() == sysctl.default, what="the lease runs out")
+    until(
+        lambda: bus.control("confirmation")["kill"]["nodes"][0]["state"] == "unreachable", what="it is missed"
+    )
     # The agent's lines, and its lease's, are in one log.
     assert "the lease has run out" in system.log("node1")
     agent.send_signal(signal.SIGCONT)
-    until(lambda: confirmed(bus), "it confirms what it was asked meanwhile")
+    until(lambda: confirmed(bus), what="it confirms what it was asked meanwhile")
     assert sysctl.read() == sysctl.default
 
 
-def test_a_program_that_hangs_does_not_hold_up_the_kill(system, sysctl, until):
+def test_a_program_that_hangs_does_not_hold_up_the_kill(system, sysctl):
     bus = system.bus()
     program = system.folder / "program.py"
     program.write_text(PROGRAM)
@@ -176,12 +179,12 @@ def test_a_program_that_hangs_does_not_hold_up_the_kill(system, sysctl, until):
         == "applied"
     )
     bus.control("kill")
-    until(lambda: sysctl.read() == sysctl.default, "the keeper is asked first")
-    until(lambda: "their lease is ended" in system.log("node1"), "the program's lease")
-    until(lambda: confirmed(bus), "the next program puts its knob back")
+    until(lambda: sysctl.read() == sysctl.default, what="the keeper is asked first")
+    until(lambda: "their lease is ended" in system.log("node1"), what="the program's lease")
+    until(lambda: confirmed(bus), what="the next program puts its knob back")
 
 
-def test_a_log_that_cannot_be_written_ends_no_process(system, sysctl, until):
+def test_a_log_that_cannot_be_written_ends_no_process(system, sysctl):
     bus = system.bus()
     full = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"]
     interface = system.interface(KNOBS, before=full)
@@ -191,9 +194,9 @@ def test_a_log_that_cannot_be_written_ends_no_process(system, sysctl, until):
     # Each of them now has something to say.
     system.server.kill()
     system.server.wait()
-    until(lambda: sysctl.read() == sysctl.default, "the dead man's switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the dead man's switch")
     system.start_server()
     bus = system.bus()
     bus.json("ticks", has_node)
-    until(lambda: sysctl.read() == 6, "the setting in force")
+    until(lambda: sysctl.read() == 6, what="the setting in force")
     assert (interface.poll(), agent.poll()) == (None, None)

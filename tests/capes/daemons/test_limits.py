@@ -8,6 +8,7 @@ import time
 
 from ascar.capes.messages.bus import Bus
 from ascar.messaging import Settings
+from waiting import until
 
 KNOB = "[[knob]]\nname = 'd.*.x'\nscope = 'stream'\nminimum = 0\nmaximum = 9\n"
 AGENT = "[[collector]]\nkind = 'cpu'\n"
@@ -30,7 +31,7 @@ def status(system):
     return asyncio.run(asked())
 
 
-def test_a_name_of_a_megabyte_silences_nobody(system, until):
+def test_a_name_of_a_megabyte_silences_nobody(system):
     """Two of them stopped all ticks, and one every answer to `status`, also after a new start."""
     bus, other = system.bus(), system.bus(subjects=["events"])
     interface = system.interface(KNOB)
@@ -60,7 +61,7 @@ def test_a_name_of_a_megabyte_silences_nobody(system, until):
     state = {"version": 1, "setting": setting, "killed": False, "mode": "automatic", "workload": None}
     (system.folder / "replay.sqlite.state").write_text(json.dumps(state))
     system.interface(KNOB)
-    until(lambda: "1 entries of the setting are over the limits" in system.log("interface"), "its name")
+    until(lambda: "1 entries of the setting are over the limits" in system.log("interface"), what="its name")
     bus.json("ticks", lambda it: "node1" in it["nodes"] and it["tick"] > tick + 6)
     assert status(system)["setting"] == {"d.*.x@good/a": 2}
 
@@ -89,7 +90,7 @@ def test_an_agent_of_a_later_version_is_named_and_the_others_go_on(system):
     assert status(system)["nodes"][0]["cut_off"] is None
 
 
-def test_six_hundred_clients_with_thirty_two_streams(system, until):
+def test_six_hundred_clients_with_thirty_two_streams(system):
     """A status failed from 300 of them on, and ticks stopped between 500 and 700."""
     bus = system.bus(subjects=["ticks", "_INBOX.>"])
     system.interface(KNOB)
@@ -97,7 +98,7 @@ def test_six_hundred_clients_with_thirty_two_streams(system, until):
     streams = [f"scratch-OST{at:04x}-osc-ffff9a0b1c2d3e4f" for at in range(32)]
     for client in range(600):
         bus.publish(f"agents.client{client}.hello", hello(streams))
-    until(lambda: len(status(system)["setting"]) == 600 * 32, "all are in the status")
+    until(lambda: len(status(system)["setting"]) == 600 * 32, what="all are in the status")
     tick = status(system)["tick"]
     parts = {}
     while len(parts) < max([one["parts"] for one in parts.values()], default=1) or len(parts) == 1:

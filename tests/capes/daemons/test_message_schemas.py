@@ -11,6 +11,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from waiting import until
+
 DIRECTORY = Path(__file__).parents[3] / "docs" / "schemas"
 SUBJECTS = {
     r"ticks": "tick",
@@ -90,7 +92,7 @@ def test_a_sample_on_the_command_line(system):
         check("agent-once", {**sample, "surprise": 1})
 
 
-def test_every_message_of_a_session(system, sysctl, until):
+def test_every_message_of_a_session(system, sysctl):
     bus, spy = system.bus(), system.bus()
     system.interface(INTERFACE, mode="approve")
     agent = system.agent(AGENT)
@@ -141,8 +143,8 @@ def test_every_message_of_a_session(system, sysctl, until):
         return {HEADERS[found(header)] for header in headers}
 
     # On a slow disk they come to be stored a moment later.
-    until(lambda: {"mode", "kill", "set"} <= audited(), "the audit log")
-    until(lambda: kinds() == set(HEADERS), "headers of every kind")
+    until(lambda: {"mode", "kill", "set"} <= audited(), what="the audit log")
+    until(lambda: kinds() == set(HEADERS), what="headers of every kind")
     assert "error" in check("history-header", bus.history(version=2, extent=True)[-1][0])
 
     agent.terminate()

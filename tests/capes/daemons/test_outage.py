@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from waiting import until
+
 OUTAGE_S = 30.0
 # A system that does best with the knob at 7.
 MONITOR = """
@@ -38,7 +40,7 @@ visit_ticks_max = 3
 
 
 @pytest.mark.slow
-def test_half_a_minute_without_the_message_server(system, sysctl, until):
+def test_half_a_minute_without_the_message_server(system, sysctl):
     (system.folder / "monitor.py").write_text(MONITOR)
     command = json.dumps([sys.executable, str(system.folder / "monitor.py")])
     collector = f"[[collector]]\nkind = 'program'\nname = 'app'\ncommand = {command}\n"
@@ -52,13 +54,13 @@ def test_half_a_minute_without_the_message_server(system, sysctl, until):
     )
     bus.json("learner", lambda it: it["changes"] >= 3, 200)
     changes = bus.json("learner", lambda it: it["wanted"].get("vm.page-cluster") == 7, 200)["changes"]
-    until(lambda: sysctl.read() == 7, "the best value")
+    until(lambda: sysctl.read() == 7, what="the best value")
     told = [bus.json("ticks", lambda it: "node1" in it["nodes"])["tick"] for _ in range(10)]
 
     system.server.kill()
     system.server.wait()
     gone_s = time.monotonic()
-    until(lambda: sysctl.read() == sysctl.default, "the dead man's switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the dead man's switch")
     assert time.monotonic() - gone_s < OUTAGE_S, "before the server is back"
     while time.monotonic() - gone_s < OUTAGE_S:
         assert sysctl.read() == sysctl.default, "nobody sets anything now"
@@ -68,7 +70,7 @@ def test_half_a_minute_without_the_message_server(system, sysctl, until):
     bus = system.bus()
     after = bus.json("ticks", lambda it: "node1" in it["nodes"], 200)
     assert (after["tick"] - told[-1]) * system.interval_s >= OUTAGE_S - 1
-    until(lambda: sysctl.read() != sysctl.default, "the session's setting")
+    until(lambda: sysctl.read() != sysctl.default, what="the session's setting")
     # Somebody turns the knob by hand: the learner finds back, so it hears, decides, and is obeyed.
     while bus.control("set", set={"vm.page-cluster": 1})["verdict"] != "accepted":
         bus.json("ticks")

@@ -11,6 +11,7 @@ import pytest
 from ascar.program.node_binary import find_ascard
 from preloads import preload
 from process_state import writable_and_executable
+from waiting import until
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 # A program that the agent starts shows its own status, again and again.
@@ -99,7 +100,7 @@ def load(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: what is kept of root's rights")
-def test_processes_that_root_starts_keep_what_they_need(system, sysctl, until, load):
+def test_processes_that_root_starts_keep_what_they_need(system, sysctl, load):
     bus = system.bus()
     interface = system.interface(KNOBS)
     agent = system.agent(AGENT)
@@ -108,7 +109,7 @@ def test_processes_that_root_starts_keep_what_they_need(system, sysctl, until, l
     assert verdict["verdict"] == "accepted", verdict
     bus.json("outcomes", lambda it: it["id"] == "a-1" and it["verdict"] == "applied")
     (starter,) = children(agent.pid)
-    until(lambda: len(children(starter)) == 2, "a collector's program and a keeper")
+    until(lambda: len(children(starter)) == 2, what="a collector's program and a keeper")
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in children(starter)}
     (holder,) = [pid for pid, words in commands.items() if b"keeper" in words]
     (program,) = commands.keys() - {holder}
@@ -127,7 +128,7 @@ def test_processes_that_root_starts_keep_what_they_need(system, sysctl, until, l
     assert int(next(status(program))["SigBlk"], 16) == 0
     # The starter ends with its agent, and with it all that it has started.
     agent.kill()
-    until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in (starter, keeper)), "they end")
+    until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in (starter, keeper)), what="they end")
     assert sysctl.read() == sysctl.default
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ascar.capes.session.files import users
 from ascar.messaging import MessageServer
+from waiting import until
 
 PAGE = Path(__file__).parents[3] / "docs/howto/several-nodes.md"
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
@@ -146,7 +147,7 @@ def test_each_part_of_a_session_of_ones_own_may_do_its_part_and_no_more(system, 
         assert sorted(allowed(bus, "SUB", [*OWN_SUBJECTS, *wild])) == sorted(OWN_SUBSCRIBE[user])
 
 
-def test_who_asked_is_who_the_server_says_and_the_kill_switch_stays_pulled(secured, until):
+def test_who_asked_is_who_the_server_says_and_the_kill_switch_stays_pulled(secured):
     secured.interface(KNOBS, mode="observe")
     operator = secured.enter("operator", "_INBOX.operator.>")
     learner = secured.enter("learner", "ticks", "_INBOX.learner.>")
@@ -165,7 +166,7 @@ def test_who_asked_is_who_the_server_says_and_the_kill_switch_stays_pulled(secur
     def audit():
         return [(one["actor"], one["what"], one["detail"]) for one in operator.control("audit")["audit"]]
 
-    until(audit, "the audit log")  # written a moment after the deed
+    until(audit, what="the audit log")  # written a moment after the deed
     assert audit() == [("operator", "kill", {"person": "alice at head"})]
 
 

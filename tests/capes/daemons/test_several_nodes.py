@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import until
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/howto/several-nodes.md").read_text()
 BLOCK = re.compile(r"<!-- (file|run): (\S+)(?: (\S+))? -->\n```\n(.*?)```", re.DOTALL)
@@ -105,7 +107,7 @@ def written(hosts):
 
 
 @pytest.mark.slow
-def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts, until):
+def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts):
     written(hosts)
     head, clients = hosts["head"], [hosts["client1"], hosts["client2"]]
     ascar = (sys.executable, "-P", "-m", "ascar", "capes")
@@ -128,7 +130,7 @@ def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts
             *ascar, "control", *words, "--session", "files", "--connection", "operator.toml", **keys
         )
 
-    until(lambda: sum(one["is_here"] for one in status()["nodes"]) == 2, "both clients")
+    until(lambda: sum(one["is_here"] for one in status()["nodes"]) == 2, what="both clients")
     control("mode", "automatic")
     seen = set()
     # Looked at meanwhile: what has set it takes its time to end.
@@ -143,13 +145,15 @@ def test_two_clients_over_tls_one_before_the_other_and_the_learner(system, hosts
     assert setting.wait(LIMIT_S) == 0
 
     head.start("learner", *ascar, "train", "--config", "learner.toml")
-    until(lambda: ((status().get("learner") or {}).get("changes") or 0) >= 1, "the learner's first change")
+    until(
+        lambda: ((status().get("learner") or {}).get("changes") or 0) >= 1, what="the learner's first change"
+    )
     seen = status()
     (knob,) = seen["knobs"]
     assert knob["default"] == START and seen["objective"] == "maximize written_bytes_per_s"
     assert seen["baseline"]["ticks"] >= 5
     control("kill", "--why", "enough")
-    until(lambda: [client.value() for client in clients] == [START, START], "every knob back")
+    until(lambda: [client.value() for client in clients] == [START, START], what="every knob back")
     assert "kill: enough" in control("audit")
     # Nobody is let in without a password, or heard without TLS.
     strange = head.folder / "strange.toml"

@@ -8,6 +8,7 @@ import pytest
 
 from knob_setting import has_node, set_knob
 from preloads import preload
+from waiting import until
 
 KNOBS = "[[knob]]\nname = 'vm.page-cluster'\nminimum = 0\nmaximum = 8\n"
 AGENT = "[[knob]]\nname = 'vm.page-cluster'\n"
@@ -63,7 +64,7 @@ def consecutive(bus, count=TICKS):
     return numbers
 
 
-def test_a_kill_reaches_the_nodes_and_is_done_when_it_is_stored(system, operator, sysctl, gate, until):
+def test_a_kill_reaches_the_nodes_and_is_done_when_it_is_stored(system, operator, sysctl, gate):
     bus = system.bus()
     system.interface(KNOBS, before=gate.before)
     system.agent(AGENT)
@@ -73,22 +74,22 @@ def test_a_kill_reaches_the_nodes_and_is_done_when_it_is_stored(system, operator
     # It may be at a write already.
     told = operator.control("kill")
     assert told["not_stored"] == "it is being written"
-    until(lambda: sysctl.read() == sysctl.default, "the nodes put everything back")
-    until(lambda: operator.control("confirmation")["kill"]["unconfirmed"] == 0, "the node confirms it")
+    until(lambda: sysctl.read() == sysctl.default, what="the nodes put everything back")
+    until(lambda: operator.control("confirmation")["kill"]["unconfirmed"] == 0, what="the node confirms it")
     numbers = consecutive(bus)
     assert numbers == list(range(numbers[0], numbers[0] + TICKS))
     assert operator.control("confirmation")["kill"]["not_stored"] == "it is being written"
     gate.open()
-    until(lambda: "not_stored" not in operator.control("confirmation")["kill"], "it is stored")
+    until(lambda: "not_stored" not in operator.control("confirmation")["kill"], what="it is stored")
 
 
-def test_what_is_told_as_applied_is_known_to_a_new_start(system, sysctl, gate, until):
+def test_what_is_told_as_applied_is_known_to_a_new_start(system, sysctl, gate):
     bus = system.bus()
     interface = system.interface(KNOBS, before=gate.before)
     system.agent(AGENT)
     bus.json("ticks", has_node)
     bus.publish("actions.test", {"id": "a", "set": {"vm.page-cluster": 6}})
-    until(lambda: sysctl.read() == 6, "the node sets it")
+    until(lambda: sysctl.read() == 6, what="the node sets it")
     # What came of it may be stored already; if not, it is not told.
     gate.shut()
     try:
@@ -102,7 +103,7 @@ def test_what_is_told_as_applied_is_known_to_a_new_start(system, sysctl, gate, u
     bus = system.bus()
     bus.json("ticks", has_node)
     if told is not None:
-        until(lambda: sysctl.read() == 6, "the setting that was told as applied")
+        until(lambda: sysctl.read() == 6, what="the setting that was told as applied")
 
 
 def test_a_mode_is_answered_when_it_is_stored_and_not_before(system, operator, gate):
@@ -128,12 +129,12 @@ def test_a_mode_is_answered_when_it_is_stored_and_not_before(system, operator, g
     assert operator.control("status")["mode"] == "approve"
 
 
-def test_a_revive_that_is_not_stored_ends_no_kill(system, operator, gate, until):
+def test_a_revive_that_is_not_stored_ends_no_kill(system, operator, gate):
     bus = system.bus()
     interface = system.interface(KNOBS, before=gate.before)
     bus.json("ticks")
     operator.control("kill")
-    until(lambda: "not_stored" not in operator.control("confirmation")["kill"], "the kill is stored")
+    until(lambda: "not_stored" not in operator.control("confirmation")["kill"], what="the kill is stored")
     gate.shut()
     ask(operator, "revive")
     consecutive(bus)

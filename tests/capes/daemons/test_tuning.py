@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from waiting import until
+
 KNOBS = """
 [[knob]]
 name = "vm.page-cluster"
@@ -93,7 +95,7 @@ def test_ticks_come_are_stored_and_are_read_again(system):
     assert extent["nodes"] == ["node1"] and extent["first_tick"] <= first["tick"] <= extent["last_tick"]
 
 
-def test_an_action_is_checked_applied_recorded_and_put_back_at_the_end(system, sysctl, until):
+def test_an_action_is_checked_applied_recorded_and_put_back_at_the_end(system, sysctl):
     bus = system.bus()
     rules = "[[rule]]\nforbid = 'vm_page_cluster == 4'\nwhy = 'unlucky'\n"
     system.interface(KNOBS + rules)
@@ -124,7 +126,7 @@ def test_an_action_is_checked_applied_recorded_and_put_back_at_the_end(system, s
     assert sysctl.read() == sysctl.default
     with sqlite3.connect(system.folder / "replay.sqlite") as database:
         sql = "SELECT verdict, content, why FROM actions WHERE id = 'a-1' ORDER BY n"
-        until(lambda: len(database.execute(sql).fetchall()) == 2, "two entries")
+        until(lambda: len(database.execute(sql).fetchall()) == 2, what="two entries")
         assert database.execute(sql).fetchall()[0] == ("accepted", '{"vm.page-cluster":5}', "policy")
         refused = database.execute("SELECT count(*) FROM actions WHERE reason IS NOT NULL").fetchone()
         assert refused == (5,)
@@ -132,7 +134,7 @@ def test_an_action_is_checked_applied_recorded_and_put_back_at_the_end(system, s
     database.close()
 
 
-def test_modes_approval_the_kill_switch_and_the_audit(system, sysctl, until):
+def test_modes_approval_the_kill_switch_and_the_audit(system, sysctl):
     bus = system.bus()
     system.interface(KNOBS, mode="observe")
     system.agent(AGENT)
@@ -148,14 +150,14 @@ def test_modes_approval_the_kill_switch_and_the_audit(system, sysctl, until):
     assert outcome(bus, 3)["verdict"] == "applied"
     assert sysctl.read() == 6
     bus.control("kill")
-    until(lambda: sysctl.read() == sysctl.default, "the kill switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the kill switch")
     assert act(bus, sysctl.name, 5, 4)["reason"].startswith("killed")
     bus.control("revive")
     bus.control("mode", mode="automatic")
     assert act(bus, sysctl.name, 5, 5)["verdict"] == "accepted"
     assert outcome(bus, 5)["verdict"] == "applied"
     bus.control("restore")
-    until(lambda: sysctl.read() == sysctl.default, "restore")
+    until(lambda: sysctl.read() == sysctl.default, what="restore")
     kinds = ("kill", "revive", "restore", "set", "approve", "reject")
 
     def audited() -> list[str]:
@@ -163,7 +165,7 @@ def test_modes_approval_the_kill_switch_and_the_audit(system, sysctl, until):
         return [what for what in whats if what in kinds]
 
     expected = ["restore", "set", "revive", "kill", "approve", "set", "reject"]
-    until(lambda: audited() == expected, f"the audit log {expected}")  # written a moment after the deed
+    until(lambda: audited() == expected, what=f"the audit log {expected}")  # written a moment after the deed
     wrong = bus.ask_control("explode")
     assert "allowed are status, mode" in wrong["error"]
 
@@ -236,7 +238,7 @@ def test_above_a_ceiling_the_initial_setting_comes_back_and_is_held(system, sysc
     assert "more than 50" in act(bus, sysctl.name, 6, 2)["reason"]
 
 
-def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, until):
+def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system):
     # Three nodes, each with a program that keeps its knob in a file.
     program = system.folder / "controller.py"
     program.write_text(
@@ -265,7 +267,7 @@ def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, unti
 
     bus.json("ticks", lambda it: len(it["nodes"]) == 3)
     assert act(bus, "depth", 16)["verdict"] == "accepted"
-    until(lambda: 16 in depths(), "the first node")
+    until(lambda: 16 in depths(), what="the first node")
     assert depths().count(16) == 1
     assert act(bus, "depth", 17, 2)["reason"].startswith("busy")
     assert outcome(bus)["verdict"] == "applied"
@@ -274,10 +276,10 @@ def test_a_program_sets_knobs_in_stages_and_a_refusal_puts_all_back(system, unti
     assert act(bus, "depth", 60, 3)["verdict"] == "accepted"
     failed = outcome(bus, 3)
     assert failed["verdict"] == "failed" and "too deep" in failed["reason"]
-    until(lambda: depths() == [16, 16, 16], "everything back")
+    until(lambda: depths() == [16, 16, 16], what="everything back")
 
 
-def test_a_workload_has_a_database_of_its_own(system, until):
+def test_a_workload_has_a_database_of_its_own(system):
     bus = system.bus()
     interface = system.interface("database_per_workload = true\n")
     system.agent(AGENT)
@@ -319,7 +321,7 @@ def test_a_workload_has_a_database_of_its_own(system, until):
         return [(one["name"], one["job"]) for one in workloads]
 
     # On a slow disk they come to be stored a moment later.
-    until(lambda: len(stored()) == 4, "what was announced")
+    until(lambda: len(stored()) == 4, what="what was announced")
     assert stored() == [("fileserver", "17"), (None, ""), ("fileserver", "18"), (None, "18")]
     with sqlite3.connect(own) as database:
         assert database.execute("SELECT max(tick) FROM ticks").fetchone()[0] >= again - 1
@@ -328,7 +330,7 @@ def test_a_workload_has_a_database_of_its_own(system, until):
     assert "name" in wrong["error"]
 
 
-def test_prometheus_reads_what_is_counted(system, until):
+def test_prometheus_reads_what_is_counted(system):
     import socket
     import urllib.request
 
@@ -344,11 +346,11 @@ def test_prometheus_reads_what_is_counted(system, until):
             return answer.read().decode()
 
     # Of a tick in which the agent sent nothing there is no metric.
-    until(lambda: 'ascar_capes_metric{name="free_bytes"}' in page(), "a tick with values")
+    until(lambda: 'ascar_capes_metric{name="free_bytes"}' in page(), what="a tick with values")
     assert "ascar_capes_nodes 1" in page()
 
 
-def test_an_administrator_and_a_job_scheduler_speak_to_it_by_a_command(system, sysctl, until):
+def test_an_administrator_and_a_job_scheduler_speak_to_it_by_a_command(system, sysctl):
     import os
     import subprocess
 
@@ -370,15 +372,15 @@ def test_an_administrator_and_a_job_scheduler_speak_to_it_by_a_command(system, s
     assert act(bus, sysctl.name, 6, 3)["verdict"] == "waiting"
     assert "a-3  vm.page-cluster = 6" in ask("waiting")
     assert "accepted" in ask("approve", "a-3", "--why", "looks fine")
-    until(lambda: sysctl.read() == 6, "what was approved")
+    until(lambda: sysctl.read() == 6, what="what was approved")
     assert "range: vm.page-cluster = 99" in ask("set", "vm.page-cluster=99", status=1)
     assert "test: kill" in ask("kill")
-    until(lambda: sysctl.read() == sysctl.default, "the kill switch")
+    until(lambda: sysctl.read() == sysctl.default, what="the kill switch")
     ask("revive")
     found = json.loads(ask("workload", "start", "fileserver", "--job", "17", "--json"))
     assert (found["schema"], found["asked"]["name"]) == ("ascar/capes-control/1", "fileserver")
     bus.json("ticks", lambda it: it["workload"] == "fileserver")
-    until(lambda: "phase = start" in ask("audit"), "the audit log")
+    until(lambda: "phase = start" in ask("audit"), what="the audit log")
     lines = ask("audit")
     assert "  anyone (alice as root at" in lines
     assert "approve id = a-3: looks fine" in lines

@@ -19,6 +19,7 @@ from ascar.errors import EnvironmentLacks, InputError, Refused, WorkError
 from ascar.results.measurement import Series
 from ascar.workloads.command import Command
 from ascar.workspace import Workspace
+from waiting import until
 
 
 def test_pauses_grow_and_end():
@@ -33,14 +34,6 @@ def test_who_dies_seldom_is_always_started_again():
     assert all(patience.died(100.0 * at) is not None for at in range(100))
 
 
-def until(part, condition, clock=None):
-    end = time.monotonic() + 100
-    while not condition():
-        part.watch()
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_given_up(tmp_path):
     part = ManagedProcess("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path)
     part.start()
@@ -48,7 +41,12 @@ def test_a_part_that_is_killed_is_started_again_and_one_that_cannot_live_is_give
     import os
 
     os.kill(first, signal.SIGKILL)
-    until(part, lambda: part.pid not in (None, first))
+
+    def started_again():
+        part.watch()
+        return part.pid not in (None, first)
+
+    until(started_again)
     assert part.standing == {"state": "running", "pid": part.pid, "restarts": 1}
     part.end(60)
     assert part.pid is None

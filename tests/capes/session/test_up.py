@@ -20,6 +20,7 @@ from ascar.capes.session.folder import Folder
 from ascar.errors import MessagingError
 from documents import check_document
 from process_state import writable_and_executable
+from waiting import until
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 200.0
@@ -72,13 +73,6 @@ def document(done):
     return found
 
 
-def until(condition, what):
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def works_in(cwd, folder):
     try:
         return cwd.readlink().is_relative_to(folder)
@@ -99,7 +93,7 @@ class Running:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
 
     def begin(self):
-        until(lambda: self.process.poll() is not None or self.is_ready(), "ticks")
+        until(lambda: self.process.poll() is not None or self.is_ready(), LIMIT_S, "ticks")
         assert self.process.poll() is None, (self.folder / "up.log").read_text()
 
     def is_ready(self):
@@ -184,7 +178,7 @@ def heard(state):
 
 @pytest.mark.slow
 def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, knob):
-    until(lambda: knob.read() != knob.default, "the learner turns the knob")
+    until(lambda: knob.read() != knob.default, LIMIT_S, "the learner turns the knob")
     before = session.parts()
     assert set(before) >= {"messages", "interface", "agent", "learner"}
     for pid in (session.process.pid, *(part.pid for part in before.values())):
@@ -213,13 +207,13 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
         return False
 
     try:
-        until(is_frozen_elsewhere, "the knob is away from its default")
+        until(is_frozen_elsewhere, LIMIT_S, "the knob is away from its default")
         log = session.place / "agent.log"
-        until(lambda: "nothing heard of the interface" in log.read_text(), "the dead man's switch")
-        until(lambda: knob.read() == knob.default, "the knob is put back")
+        until(lambda: "nothing heard of the interface" in log.read_text(), LIMIT_S, "the dead man's switch")
+        until(lambda: knob.read() == knob.default, LIMIT_S, "the knob is put back")
     finally:
         os.kill(messages, signal.SIGCONT)
-    until(lambda: knob.read() != knob.default, "tuning goes on")
+    until(lambda: knob.read() != knob.default, LIMIT_S, "tuning goes on")
     told.append(session.see(heard, "ticks").tick)
     status = subprocess.run(
         ascar("status", session.place, "--json"), capture_output=True, text=True, check=False
@@ -240,12 +234,12 @@ def test_what_is_killed_comes_back_and_the_end_puts_everything_back(session, kno
     assert ended["defaults"] == {"vm.page-cluster": knob.default}
     # Every tick that was told is on disk.
     assert set(told) <= set(session.ticks())
-    until(lambda: not session.children(), "nothing of it runs")
+    until(lambda: not session.children(), LIMIT_S, "nothing of it runs")
 
 
 @pytest.mark.slow
 def test_compared_from_elsewhere_then_killed_at_once(session, knob):
-    until(lambda: knob.read() != knob.default, "the learner turns the knob")
+    until(lambda: knob.read() != knob.default, LIMIT_S, "the learner turns the knob")
     for seconds in (12, 24, 48):  # a busy machine may not come to a pair of phases in twelve
         words = ("--budget", f"{seconds} s", "--phase", "4 s", "--settle", "500 ms", "--json")
         done = subprocess.run(
@@ -255,11 +249,11 @@ def test_compared_from_elsewhere_then_killed_at_once(session, knob):
             break
     assert document(done)["pairs"] >= 1
     session.see(lambda state: state.mode == "automatic", "tuning goes on")
-    until(lambda: knob.read() != knob.default, "the learner turns the knob again")
+    until(lambda: knob.read() != knob.default, LIMIT_S, "the learner turns the knob again")
     session.process.kill()
     session.process.wait()
-    until(lambda: not session.children(), "nothing of it runs")
-    until(lambda: knob.read() == knob.default, "the knob is put back")
+    until(lambda: not session.children(), LIMIT_S, "nothing of it runs")
+    until(lambda: knob.read() == knob.default, LIMIT_S, "the knob is put back")
     assert Folder(session.place).running() is None
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ascar.messaging import MessageServer
-from ascar.sharp.deployment.messages import controller_user, manager_user
+from ascar.messaging import MessageServer, controller_user, manager_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

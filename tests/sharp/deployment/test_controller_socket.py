@@ -13,9 +13,10 @@ import pytest
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Link, RequestRefused, Settings, encode
+from ascar.messaging.rule_subjects import FIND, beat
 from ascar.sharp.deployment import Beat, ControllerSocket, Here, Manager, open_link
 from ascar.sharp.deployment.manager import ManagerTimeouts
-from ascar.sharp.deployment.messages import FIND, Find, RuleUse, beat
+from ascar.sharp.deployment.messages import Find, RuleUse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

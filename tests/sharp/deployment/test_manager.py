@@ -14,7 +14,8 @@ import pytest
 
 from ascar.errors import InputError, MessagingError
 from ascar.features import Trace
-from ascar.messaging import Link, Message, MessageServer, RequestRefused
+from ascar.messaging import Link, Message, MessageServer, RequestRefused, controller_user, manager_user
+from ascar.messaging.rule_subjects import FIND, ask, beat
 from ascar.sharp import Action, RuleSet, split
 from ascar.sharp.deployment import (
     ControllerEndpoint,
@@ -23,21 +24,7 @@ from ascar.sharp.deployment import (
     ManagerTimeouts,
     rules_id,
 )
-from ascar.sharp.deployment.messages import (
-    FIND,
-    Back,
-    Find,
-    Here,
-    InForce,
-    Keep,
-    LoadRules,
-    RecordingPart,
-    Stop,
-    ask,
-    beat,
-    controller_user,
-    manager_user,
-)
+from ascar.sharp.deployment.messages import Back, Find, Here, InForce, Keep, LoadRules, RecordingPart, Stop
 from ascar.sharp.deployment.recording import PART_ROWS, ControllerTrace, recorded_of, together
 
 if TYPE_CHECKING:

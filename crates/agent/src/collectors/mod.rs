@@ -26,6 +26,7 @@ use crate::sample::Sample;
 
 pub use self::heard::Latest;
 pub use self::lustre::short as short_of_lustre;
+pub use self::text::KernelFile;
 
 /// Something that is read once a tick.
 pub trait Collector: Send {

@@ -78,6 +78,9 @@ pub enum Change {
         target: Vec<String>,
         /// How long it may take.
         limit_ms: u64,
+        /// What it reads from its standard input. None: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stdin: Option<String>,
     },
     /// The write cache flag of a scratch device, switched off so that its end is not waited for.
     WriteCache {

@@ -7,9 +7,9 @@ use super::standing::Unconfirmed;
 use crate::kernel;
 
 /// Version of the journal's format.
-pub const SCHEMA: u64 = 4;
+pub const SCHEMA: u64 = 5;
 /// The oldest version that is read: it knew no content but text; the second knew nothing unconfirmed, the third no
-/// machine.
+/// machine, the fourth no standard input of a command.
 const SCHEMA_MIN: u64 = 1;
 
 /// Whose changes these are.

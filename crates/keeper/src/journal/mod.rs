@@ -34,7 +34,8 @@ use crate::fault::{Fault, Result};
 
 /// Where journals live unless told otherwise.
 pub const DIRECTORY: &str = "/var/lib/ascar/journal";
-/// A journal longer than this goes on in a new file: a study of weeks writes the same knobs again and again.
+/// A journal longer than this goes on in a new file: a study of weeks writes the same knobs again and again. One whose
+/// new file was long already goes on until it is twice as long.
 const COMPACT_BYTES: u64 = 4 << 20;
 
 /// The journal of one session.
@@ -44,6 +45,8 @@ pub struct Journal {
     header: Header,
     file: Option<JournalFile>,
     entries: Entries,
+    /// How long the file was when it was made out of another one.
+    begun_bytes: u64,
     sealed: bool,
     frozen: bool,
 }
@@ -56,6 +59,7 @@ impl Journal {
             header,
             file: None,
             entries: Entries::default(),
+            begun_bytes: 0,
             sealed: false,
             frozen: false,
         }
@@ -164,8 +168,10 @@ impl Journal {
     }
 
     /// Forgets a command: what it would undo has been undone by the client.
-    pub fn forget(&mut self, argv: &[String]) -> Result<()> {
-        self.undone_where(|it| matches!(it, Change::Command { target, .. } if target == argv))
+    pub fn forget(&mut self, argv: &[String], given: Option<&str>) -> Result<()> {
+        self.undone_where(|it| {
+            matches!(it, Change::Command { target, stdin, .. } if target == argv && stdin.as_deref() == given)
+        })
     }
 
     /// Notes that every change that `is` such a one is undone.
@@ -201,10 +207,11 @@ impl Journal {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        if self.frozen || file.bytes()? < COMPACT_BYTES {
+        if self.frozen || file.bytes()? < COMPACT_BYTES.max(2 * self.begun_bytes) {
             return Ok(());
         }
         let new = JournalFile::create(&self.directory, &self.header, &self.entries.lines())?;
+        self.begun_bytes = new.bytes()?;
         match self.file.replace(new) {
             Some(old) => old.replaced(),
             None => Ok(()),

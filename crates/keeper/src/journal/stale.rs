@@ -101,6 +101,7 @@ fn load(directory: &Path, path: PathBuf, elsewhere: bool) -> Result<Option<Stale
         header,
         file: Some(JournalFile::found(path, file)),
         entries,
+        begun_bytes: 0,
         sealed: true,
         frozen: false,
     };

@@ -142,12 +142,16 @@ impl Session {
             Operation::CgroupKill {} => self.cgroup_kill(),
             Operation::CgroupRemove {} => self.cgroup_remove(),
             Operation::FileReplace { path, content } => self.file_replace(&path, &content),
-            Operation::UndoCommand { argv, limit_s } => {
-                files::undo_by(&mut self.journal(), &argv, limit_s)?;
+            Operation::UndoCommand {
+                argv,
+                limit_s,
+                stdin,
+            } => {
+                files::undo_by(&mut self.journal(), &argv, limit_s, stdin)?;
                 Ok(json!({}))
             }
-            Operation::UndoForget { argv } => {
-                self.journal().forget(&argv)?;
+            Operation::UndoForget { argv, stdin } => {
+                self.journal().forget(&argv, stdin.as_deref())?;
                 Ok(json!({}))
             }
             Operation::Status {} => self.status(),

@@ -220,7 +220,7 @@ fn an_empty_file_is_swept_away() {
 #[test]
 fn a_newer_schema_and_garbage_are_refused_and_kept() {
     let scratch = Scratch::new();
-    let newer = "{\"schema\":5,\"something\":\"new\"}\n";
+    let newer = "{\"schema\":6,\"something\":\"new\"}\n";
     fs::write(scratch.path().join("1-1.jsonl"), newer).unwrap();
     fs::write(scratch.path().join("2-1.jsonl"), "garbage\n").unwrap();
     let good = serde_json::to_string(&header()).unwrap();
@@ -236,7 +236,7 @@ fn a_newer_schema_and_garbage_are_refused_and_kept() {
     assert_eq!(messages.len(), 3);
     assert!(messages[0].contains("3-1.jsonl: line 2"), "{messages:?}");
     assert!(
-        messages[2].contains("its schema is 5, this ascard knows 1 to 4"),
+        messages[2].contains("its schema is 6, this ascard knows 1 to 5"),
         "{messages:?}"
     );
     assert_eq!(files(scratch.path()).len(), 3);
@@ -291,6 +291,67 @@ fn a_directory_that_others_may_write_is_refused() {
     );
     fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(Alone::wait(&place).is_ok());
+}
+
+fn command(word: &str, stdin: Option<&str>) -> Change {
+    Change::Command {
+        target: vec![word.to_owned()],
+        limit_ms: 1,
+        stdin: stdin.map(str::to_owned),
+    }
+}
+
+#[test]
+fn a_command_is_another_one_with_another_standard_input() {
+    let scratch = Scratch::new();
+    let mut journal = Journal::new(scratch.path(), header());
+    for stdin in [None, Some("one"), Some("two"), Some("one")] {
+        journal.record(vec![command("undo", stdin)]).unwrap();
+    }
+    assert_eq!(journal.entries().len(), 3, "the same again is one");
+    journal.forget(&["undo".to_owned()], Some("one")).unwrap();
+    drop(journal);
+    let left: Vec<Change> = entries(scratch.path())
+        .into_iter()
+        .map(|entry| entry.change)
+        .collect();
+    assert_eq!(left, [command("undo", None), command("undo", Some("two"))]);
+}
+
+#[test]
+fn a_command_without_standard_input_is_written_as_before() {
+    let text = serde_json::to_string(&command("undo", None)).unwrap();
+    assert_eq!(text, r#"{"kind":"command","target":["undo"],"limit_ms":1}"#);
+    assert_eq!(
+        serde_json::from_str::<Change>(&text).unwrap(),
+        command("undo", None)
+    );
+}
+
+#[test]
+fn a_journal_of_long_entries_is_not_written_anew_with_each() {
+    let scratch = Scratch::new();
+    let mut journal = Journal::new(scratch.path(), header());
+    let record = "x".repeat(500_000);
+    let mut made = std::collections::BTreeSet::new();
+    for turn in 0..40 {
+        let text = format!("{record}{turn}");
+        journal.record(vec![command("undo", Some(&text))]).unwrap();
+        made.insert(files(scratch.path()).remove(0));
+    }
+    assert!(made.len() <= 4, "{} files for 20 MB", made.len());
+    for turn in 0..39 {
+        let text = format!("{record}{turn}");
+        journal.forget(&["undo".to_owned()], Some(&text)).unwrap();
+    }
+    for _ in 0..2 {
+        journal.record(vec![command("undo", None)]).unwrap();
+    }
+    let path = files(scratch.path()).remove(0);
+    let grown = fs::metadata(&path).unwrap().len();
+    assert!(grown < 45 << 20, "{grown} bytes");
+    drop(journal);
+    assert_eq!(entries(scratch.path()).len(), 2);
 }
 
 #[test]

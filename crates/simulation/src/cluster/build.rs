@@ -17,6 +17,7 @@ use crate::events::{Events, Kind};
 use crate::files::{Allocator, Files, Stripes};
 use crate::lists::List;
 use crate::network::Network;
+use crate::page_cache::PageCache;
 use crate::program::Program;
 use crate::requests::Requests;
 use crate::scenario::{ClientGroup, Control, Scenario, ScenarioError, ServerGroup, Workload};
@@ -251,8 +252,7 @@ impl Builder<'_> {
                 }
                 for &file in &set.existing {
                     let file = &mut cluster.files.files[file as usize];
-                    client.cached += file.size;
-                    file.cached_at = Some(client.cached);
+                    client.page_cache.use_whole(file);
                 }
             }
         }
@@ -354,12 +354,11 @@ fn client(group: &ClientGroup, sets: Vec<u32>) -> Client {
     Client {
         request_bytes: u64::from(group.request_kib) * 1024,
         dirty_limit: (cache.dirty_limit_mib * MIB) as u64,
-        page_cache: (cache.page_cache_mib * MIB) as u64,
+        page_cache: PageCache::new((cache.page_cache_mib * MIB) as u64),
         read_ahead: (cache.read_ahead_mib * MIB) as u64,
         copy_ns_per_byte: 1e3 / cache.copy_mb_per_s,
         stop_ns: group.stop_s.map_or(u64::MAX, nanos),
         sets,
-        cached: 0,
         dirty: 0,
         sync_waiters: List::default(),
         bytes: 0,

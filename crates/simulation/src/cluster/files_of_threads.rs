@@ -42,10 +42,9 @@ impl Cluster {
             thread.random.below(file_size / length) * length
         } else {
             if thread.position + length > file_size {
+                let cache = &mut self.clients[thread.client as usize].page_cache;
+                cache.pass(&mut self.files.files[file as usize], thread.position);
                 thread.position = 0;
-                let taken_in = self.clients[thread.client as usize].cached;
-                self.files.files[file as usize].cached_at =
-                    Some(taken_in.saturating_sub(file_size));
             }
             let position = thread.position;
             thread.position += length;
@@ -114,8 +113,11 @@ impl Cluster {
             Operation::AppendFileRand => 1 + thread.random.below(size),
             _ => size,
         };
-        let begin = self.files.files[file as usize].size;
-        self.files.files[file as usize].size = begin + length;
+        let cache = &mut self.clients[thread.client as usize].page_cache;
+        let file_data = &mut self.files.files[file as usize];
+        let begin = file_data.size;
+        file_data.size = begin + length;
+        cache.resize(file_data, begin);
         self.begin_transfer(
             index,
             Span {
@@ -167,12 +169,10 @@ impl Cluster {
         );
         let set = self.clients[thread.client as usize].sets[step.set as usize];
         let shared = self.files.sets[set as usize].shared;
-        let client = &self.clients[thread.client as usize];
-        let cached = self.files.files[span.file as usize]
-            .cached_at
-            .is_some_and(|at| {
-                !shared && client.cached - at <= client.page_cache && client.page_cache > 0
-            });
+        let at_random = step.random && matches!(step.operation, Operation::Read | Operation::Write);
+        let cache = &self.clients[thread.client as usize].page_cache;
+        let file = &self.files.files[span.file as usize];
+        let cached = !shared && cache.holds(file, (span.begin, span.end), !at_random);
         thread.transfer = Transfer {
             file: span.file,
             write,
@@ -180,6 +180,7 @@ impl Cluster {
             direct: step.direct || (shared && !write),
             cached,
             ahead: span.ahead,
+            begin: span.begin,
             cursor: span.begin,
             unit_end: span.begin,
             unit_bytes: 0,

@@ -116,9 +116,19 @@ impl Cluster {
             .get(step.set as usize)
             .copied()
             .unwrap_or(0);
+        let cache = &mut self.clients[thread.client as usize].page_cache;
         let file = match step.operation {
-            Operation::CreateFile => self.files.create(set, &mut thread.random),
-            Operation::DeleteFile => self.files.delete(set, &mut thread.random),
+            Operation::CreateFile => {
+                let created = self.files.create(set, &mut thread.random);
+                created.map(|(file, before)| {
+                    cache.resize(&mut self.files.files[file as usize], before);
+                    file
+                })
+            }
+            Operation::DeleteFile => {
+                let deleted = self.files.delete(set, &mut thread.random);
+                deleted.inspect(|file| cache.forget(&mut self.files.files[*file as usize]))
+            }
             Operation::CloseFile => Some(thread.open),
             _ => self.files.choose(set, &mut thread.random),
         };

@@ -27,6 +27,7 @@ use crate::events::{Events, Kind, Nanos};
 use crate::files::Files;
 use crate::lists::{Linked, List, NONE};
 use crate::network::Network;
+use crate::page_cache::PageCache;
 use crate::program::Program;
 use crate::record::{Recorded, Recorder};
 use crate::requests::Requests;
@@ -47,15 +48,13 @@ struct Client {
     /// Largest request.
     request_bytes: u64,
     dirty_limit: u64,
-    page_cache: u64,
+    page_cache: PageCache,
     read_ahead: u64,
     copy_ns_per_byte: f64,
     /// When its threads stop.
     stop_ns: Nanos,
     /// Its copy of the workload's file sets.
     sets: Vec<u32>,
-    /// Bytes that its page cache has taken in.
-    cached: u64,
     /// Dirty bytes on all its streams.
     dirty: u64,
     /// Threads that wait for all dirty data to be written.

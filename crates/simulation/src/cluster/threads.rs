@@ -43,6 +43,8 @@ pub(super) struct Transfer {
     pub cached: bool,
     /// Whether what follows will be read, too.
     pub ahead: bool,
+    /// Where it began.
+    pub begin: u64,
     /// Where it is.
     pub cursor: u64,
     /// Where its present unit ends.
@@ -118,6 +120,7 @@ impl Thread {
             direct: false,
             cached: false,
             ahead: false,
+            begin: 0,
             cursor: 0,
             unit_end: 0,
             unit_bytes: 0,

@@ -138,20 +138,19 @@ impl Cluster {
             return;
         }
         let steps = &self.programs[thread.program as usize].groups[thread.group as usize].steps;
-        let operation = steps[thread.step as usize].operation;
-        let whole = matches!(
-            operation,
-            Operation::WriteWholeFile | Operation::ReadWholeFile
-        );
+        let step = &steps[thread.step as usize];
         let client = &mut self.clients[thread.client as usize];
+        let shared = self.files.sets[client.sets[step.set as usize] as usize].shared;
         let file = &mut self.files.files[transfer.file as usize];
-        if whole && !transfer.cached {
-            client.cached += file.size;
-        } else if transfer.write {
-            client.cached += transfer.unit_bytes;
-        }
-        if file.lock_base == NONE && (whole || (transfer.cached && operation != Operation::Read)) {
-            file.cached_at = Some(client.cached);
+        let (cache, bytes) = (&mut client.page_cache, transfer.end - transfer.begin);
+        match step.operation {
+            // What others may change is not read out of the cache, but takes its room.
+            _ if shared => cache.take_in(bytes),
+            Operation::WriteWholeFile | Operation::ReadWholeFile => cache.use_whole(file),
+            Operation::AppendFile | Operation::AppendFileRand if transfer.cached => {
+                cache.use_whole(file);
+            }
+            _ => cache.use_part(file, bytes, (transfer.cached, !step.random)),
         }
     }
 }

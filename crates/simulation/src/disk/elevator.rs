@@ -47,9 +47,10 @@ struct Batch {
 /// Pieces that adjoin each other count as one in a batch, up to so many: a stream does not starve the others.
 const ADJOINING_MAX: u32 = 64;
 
-/// Linux' rules (Documentation/block/deadline-iosched): one sweep upwards, then again from the lowest place; batches
-/// of one direction, reads before writes but not for ever; what has waited too long begins the next batch, and the
-/// sweep goes on from there. Adding, extending and taking out are O(log n); `Order::Nearest` looks at `depth` entries.
+/// Linux' rules (block/mq-deadline.c): each direction sweeps upwards from where it was; batches of one direction, reads
+/// before writes but not for ever, and none goes beyond the end of a sweep; what has waited too long begins the next
+/// batch, and so does the oldest where a sweep has ended. Adding, extending and taking out are O(log n);
+/// `Order::Nearest` looks at `depth` entries.
 #[derive(Clone, Debug)]
 pub(super) struct Elevator {
     slots: Slab<Slot>,
@@ -59,7 +60,10 @@ pub(super) struct Elevator {
     writes_starved: u32,
     starved: u32,
     depth: usize,
+    /// Where the last entry ended.
     sweep: u64,
+    /// Where the last one of each direction did.
+    sweeps: [u64; 2],
 }
 
 impl Elevator {
@@ -86,6 +90,7 @@ impl Elevator {
             starved: 0,
             depth: queue.device_depth.max(1) as usize,
             sweep: 0,
+            sweeps: [0; 2],
         }
     }
 
@@ -146,10 +151,11 @@ impl Elevator {
             batch.adjoining = if adjoins { batch.adjoining } else { 0 };
         }
         self.sweep = entry.span.end();
+        self.sweeps[direction as usize] = self.sweep;
         Some((handle, entry))
     }
 
-    /// The next of the batch under way: any until it is full, then only what adjoins.
+    /// The next of the batch under way: any of the sweep until it is full, then only what adjoins.
     fn go_on(&self, arm: &impl Arm) -> Option<(Direction, u32)> {
         let Batch {
             direction,
@@ -160,7 +166,11 @@ impl Elevator {
             return None;
         }
         if pieces < self.batch_pieces {
-            return Some((direction, self.next(direction, arm)));
+            let next = match self.waiting[direction as usize].order {
+                Order::Elevator => self.ahead(direction)?,
+                Order::Arrival | Order::Nearest => self.next(direction, arm),
+            };
+            return Some((direction, next));
         }
         let next = self.adjoining(direction)?;
         (adjoining < ADJOINING_MAX).then_some((direction, next))
@@ -212,15 +222,17 @@ impl Elevator {
         let waiting = &self.waiting[direction as usize];
         match waiting.order {
             Order::Arrival => waiting.oldest,
-            Order::Elevator => waiting
-                .by_place
-                .at_or_after(self.sweep)
-                .or_else(|| waiting.by_place.first())
-                .expect("what waits is in the index"),
+            Order::Elevator => self.ahead(direction).unwrap_or(waiting.oldest),
             Order::Nearest => self
                 .adjoining(direction)
                 .unwrap_or_else(|| self.nearest(waiting.oldest, arm)),
         }
+    }
+
+    /// The next one of a direction's sweep.
+    fn ahead(&self, direction: Direction) -> Option<u32> {
+        let from = self.sweeps[direction as usize];
+        self.waiting[direction as usize].by_place.at_or_after(from)
     }
 
     /// Among the oldest `depth`; the older one of two that are equally near.

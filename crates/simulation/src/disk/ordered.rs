@@ -154,11 +154,6 @@ impl Ordered {
         }
         (found != NONE).then_some(found)
     }
-
-    /// The slot of the smallest key of all.
-    pub(super) fn first(&self) -> Option<u32> {
-        self.at_or_after(0)
-    }
 }
 
 #[cfg(test)]
@@ -187,7 +182,7 @@ mod tests {
                 }
                 let expected = model.range((key, 0)..).next().map(|found: &(u64, u32)| found.1);
                 prop_assert_eq!(index.at_or_after(key), expected);
-                prop_assert_eq!(index.first(), model.first().map(|found| found.1));
+                prop_assert_eq!(index.at_or_after(0), model.first().map(|found| found.1));
             }
         }
     }

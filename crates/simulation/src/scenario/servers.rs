@@ -49,7 +49,7 @@ words! {
     pub enum Order {
         /// As they came.
         Arrival,
-        /// By position, upwards, then from the lowest again (one-way elevator).
+        /// By position, upwards, then again from the oldest (Linux' deadline elevator).
         Elevator,
         /// The one that the device reaches soonest, among those that it may choose from (native command queueing).
         Nearest,

@@ -287,3 +287,113 @@ fn what_cannot_be_served_in_time_is_late_from_its_arrival() {
     let late_s = result.operation_latency.latency_ms_p50 / 1e3;
     assert!((late_s / (595.0 * 0.1 / 1.1) - 1.0).abs() < 0.2, "{late_s}");
 }
+
+/// One client with one thread and a file of 4 GiB, through a page cache.
+fn through_a_cache(step: &Value, page_cache_mib: u64) -> Outcome {
+    let mut value = random("read");
+    value["clients"] = json!([
+        { "count": 1, "workload": "w", "cache": { "page_cache_mib": page_cache_mib } }
+    ]);
+    value["workloads"][0]["filesets"][0]["size_mib"] = json!(4096);
+    value["workloads"][0]["threads"][0] = json!({ "flowops": [step] });
+    outcome(&value)
+}
+
+#[test]
+fn a_file_four_times_the_page_cache_hits_a_quarter_of_the_time() {
+    let step = json!({ "op": "read", "random": true });
+    let none = through_a_cache(&step, 0);
+    let quarter = through_a_cache(&step, 1024);
+    assert!(none.cache_hit_mb_per_s == 0.0);
+    let share = quarter.cache_hit_mb_per_s / quarter.throughput_mb_per_s;
+    assert!((share - 0.25).abs() < 0.03, "{share}");
+    // By hand, ms an operation of 1 MiB: always the copy at 2,500 MB/s, three times out of four the servers.
+    let (mib, copy_ms) = (1_048.576, 1_048.576 / 2_500.0);
+    let missed_ms = mib / none.throughput_mb_per_s - copy_ms;
+    let expected = mib / (copy_ms + 0.75 * missed_ms);
+    assert!(
+        (quarter.throughput_mb_per_s / expected - 1.0).abs() < 0.05,
+        "{} {expected}",
+        quarter.throughput_mb_per_s
+    );
+    // A cache that holds it all: only the copy.
+    let whole = through_a_cache(&step, 4096);
+    assert!((whole.throughput_mb_per_s / (mib / copy_ms) - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn passes_over_a_file_that_does_not_fit_find_nothing() {
+    for op in ["read", "readwholefile"] {
+        let step = json!({ "op": op });
+        let none = through_a_cache(&step, 0);
+        let most = through_a_cache(&step, 4095);
+        assert!(
+            most.throughput_mb_per_s > 50.0 && most.cache_hit_mb_per_s == 0.0,
+            "{op}"
+        );
+        assert_eq!(
+            most.throughput_mb_per_s.to_bits(),
+            none.throughput_mb_per_s.to_bits()
+        );
+        let whole = through_a_cache(&step, 4096);
+        assert_eq!(
+            whole.throughput_mb_per_s.to_bits(),
+            whole.cache_hit_mb_per_s.to_bits()
+        );
+    }
+}
+
+/// One client with one thread that reads files of a set through a page cache, each as a whole or at random places.
+fn through_a_common_cache(
+    step: &Value,
+    (files, size_mib): (u32, u64),
+    page_cache_mib: u64,
+) -> Outcome {
+    let mut value = random("read");
+    value["clients"] = json!([
+        { "count": 1, "workload": "w", "cache": { "page_cache_mib": page_cache_mib } }
+    ]);
+    let set = json!({ "name": "files", "entries": files, "size_mib": size_mib });
+    value["workloads"][0]["filesets"] = json!([set]);
+    value["workloads"][0]["threads"][0] = json!({ "flowops": [step] });
+    value["duration_s"] = json!(200.0);
+    outcome(&value)
+}
+
+#[test]
+fn files_that_fit_one_by_one_share_the_page_cache() {
+    // Three files of 2 GiB, a cache of 3: half of the places are there, though each file would fit.
+    let step = json!({ "op": "read", "random": true });
+    let none = through_a_common_cache(&step, (3, 2048), 0);
+    let half = through_a_common_cache(&step, (3, 2048), 3072);
+    let share = half.cache_hit_mb_per_s / half.throughput_mb_per_s;
+    assert!((share - 0.5).abs() < 0.03, "{share}");
+    let (mib, copy_ms) = (1_048.576, 1_048.576 / 2_500.0);
+    let missed_ms = mib / none.throughput_mb_per_s - copy_ms;
+    let expected = mib / (copy_ms + 0.5 * missed_ms);
+    assert!(
+        (half.throughput_mb_per_s / expected - 1.0).abs() < 0.05,
+        "{} {expected}",
+        half.throughput_mb_per_s
+    );
+    let whole = through_a_common_cache(&step, (3, 2048), 6144);
+    assert!((whole.throughput_mb_per_s / (mib / copy_ms) - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn whole_files_share_the_page_cache() {
+    // Three files of 40 MiB, a cache of 100: the two read last are there, so that two of three reads find theirs.
+    let step = json!({ "op": "readwholefile" });
+    let two = through_a_common_cache(&step, (3, 40), 100);
+    let share = two.cache_hit_mb_per_s / two.throughput_mb_per_s;
+    assert!((share - 2.0 / 3.0).abs() < 0.07, "{share}");
+    // In a cache of 79 there is only the one read last.
+    let one = through_a_common_cache(&step, (3, 40), 79);
+    let share = one.cache_hit_mb_per_s / one.throughput_mb_per_s;
+    assert!((share - 1.0 / 3.0).abs() < 0.07, "{share}");
+    let all = through_a_common_cache(&step, (3, 40), 120);
+    assert_eq!(
+        all.throughput_mb_per_s.to_bits(),
+        all.cache_hit_mb_per_s.to_bits()
+    );
+}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.capes.messages.bus import prefix
 from ascar.capes.session.environment import ADAPTER
 from ascar.capes.session.parameters import (
     forbidden_by,
@@ -18,7 +17,7 @@ from ascar.capes.session.parameters import (
     ratios,
     system_tables,
 )
-from ascar.messaging import User
+from ascar.messaging import session_users
 from ascar.systems.kernel_parameters import DEVICE
 from ascar.toml import toml_text
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from ascar.capes.session.environment import LoadEnvironment
     from ascar.capes.session.study import OnlineStudy
+    from ascar.messaging import User
 
 LOAD = "load"
 """Name of the collector that has the load's readings."""
@@ -35,28 +35,7 @@ _STALE_S = 5.0
 
 def users(session: str, node: str) -> list[User]:
     """The parts of a session, each with no more than it needs (docs/capes-protocol.md)."""
-    start = prefix(session)
-
-    def to(*names: str) -> tuple[str, ...]:
-        return tuple(f"{start}.{name}" for name in names)
-
-    def told(user: str) -> tuple[str, ...]:
-        return (*to("ticks", "outcomes", "events", "learner", "session"), f"_INBOX.{user}.>")
-
-    asked = to("agents.*.*", "actions.*", "history.*", "control.*.*")
-    turns = to(*(f"control.session.{op}" for op in ("status", "mode", "restore", "set")))
-    return [
-        User("agent", to(f"agents.{node}.*"), to(f"nodes.{node}", "nodes.all")),
-        User("interface", (*to("nodes.*", "ticks", "outcomes", "events"), "_INBOX.>"), asked),
-        User(
-            "learner",
-            to("actions.learner", "history.learner", "control.learner.status", "learner"),
-            told("learner"),
-        ),
-        User("session", (*turns, *to("session")), told("session")),
-        User("operator", to("control.operator.*"), ("_INBOX.operator.>",)),
-        User("viewer", to("history.viewer"), told("viewer")),
-    ]
+    return session_users(session, {"agent": node})
 
 
 def agent_text(study: OnlineStudy, environment: LoadEnvironment, readings: Path | None) -> str:

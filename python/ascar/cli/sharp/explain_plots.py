@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.analysis.drawing import COLOURS, styled
-from ascar.errors import WorkError
+from ascar.analysis.drawing import COLOURS, on_white, write_figure
 from ascar.rules import INFINITY
 from ascar.sharp.words import window_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -42,8 +40,8 @@ def draw_rules(rules: RuleSet, path: Path) -> Path:
     Raises:
         WorkError: the file cannot be written.
     """
-    with _style():
-        return _saved(_regions(rules), path)
+    with on_white():
+        return write_figure(_regions(rules), path)
 
 
 def draw_stream(outcome: ClusterOutcome, stream: int, path: Path) -> Path:
@@ -52,21 +50,8 @@ def draw_stream(outcome: ClusterOutcome, stream: int, path: Path) -> Path:
     Raises:
         WorkError: the file cannot be written.
     """
-    with _style():
-        return _saved(_course(outcome, stream), path)
-
-
-def _style() -> AbstractContextManager[None]:
-    return styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar")
-
-
-def _saved(figure: Figure, path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
-    except OSError as error:
-        raise WorkError(f"{str(path)!r} cannot be written: {error.strerror}") from error
-    return path
+    with on_white():
+        return write_figure(_course(outcome, stream), path)
 
 
 def _regions(rules: RuleSet) -> Figure:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ascar.cli.contenders import gain_words
 from ascar.cli.sharp.effects import effects_table, standing_lines
-from ascar.render import VERDICTS, count, duration, estimate, number, p_value, percentage
+from ascar.render import VERDICTS, count, duration, number, p_value, percentage
 from ascar.rules import INDICATOR_LIST, INDICATORS_OF_THESIS, INFINITY
 from ascar.sharp.search_result import TOO_FEW
 
@@ -128,16 +129,11 @@ def contenders_side_by_side(proof: TestbedProof) -> Table:
 def _figure_cells(figures: ContenderFigures | None) -> tuple[str, str, str, str]:
     if figures is None:
         return ("not measured", "0", "", "")
-    gain = ""
-    if figures.gain_relative is not None:
-        gain = estimate(figures.gain_relative, figures.gain_low, figures.gain_high)
-    elif figures.difference is not None:
-        gain = estimate(figures.difference, figures.difference_low, figures.difference_high, "{:+.4g}".format)
     mean = number(figures.mean)
     if figures.mean_low is not None and figures.mean_high is not None:
         mean = f"{mean} ({number(figures.mean_low)} to {number(figures.mean_high)})"
     p99 = "" if figures.latency_ms_p99 is None else number(figures.latency_ms_p99)
-    return (mean, str(figures.runs), p99, gain)
+    return (mean, str(figures.runs), p99, gain_words(figures))
 
 
 def _print_effects(console: Console, result: SharpSearchResult) -> None:

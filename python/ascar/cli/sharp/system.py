@@ -74,7 +74,7 @@ def found_testbed(
     from ascar.errors import InputError
     from ascar.sharp.task import RealTestbed
     from ascar.sharp.testbed_search import RUNS_MAX, check_runs
-    from ascar.sharp.trials.testbed_bench import scenario_on
+    from ascar.sharp.trials.testbed_places import scenario_on
     from ascar.testbed.file import is_testbed_file, read_testbed
 
     if named is None or not is_testbed_file(Path(named)):

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascar.analysis.drawing import COLOURS, axes_of, styled
-from ascar.errors import WorkError
+from ascar.analysis.drawing import COLOURS, axes_of, on_white, write_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -36,10 +34,10 @@ def draw_run(
         WorkError: one cannot be written.
     """
     name, first = _safe(scenario.name), outcomes[0]
-    with _style():
-        written = [_saved(_throughput(first), directory / f"{name}-throughput.{ending}")]
+    with on_white():
+        written = [write_figure(_throughput(first), directory / f"{name}-throughput.{ending}")]
         if first.streams:
-            written.append(_saved(_streams(first), directory / f"{name}-streams.{ending}"))
+            written.append(write_figure(_streams(first), directory / f"{name}-streams.{ending}"))
     return written
 
 
@@ -52,24 +50,11 @@ def draw_sweep(found: Sequence[Swept], figure: str, directory: Path, ending: str
     Raises:
         WorkError: one cannot be written.
     """
-    with _style():
+    with on_white():
         return [
-            _saved(_curves(one, figure), directory / f"{_safe(one.scenario.name)}-window.{ending}")
+            write_figure(_curves(one, figure), directory / f"{_safe(one.scenario.name)}-window.{ending}")
             for one in found
         ]
-
-
-def _style() -> AbstractContextManager[None]:
-    return styled(figure_facecolor="white", savefig_facecolor="white", svg_hashsalt="ascar")
-
-
-def _saved(figure: Figure, path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
-    except OSError as error:
-        raise WorkError(f"{str(path)!r} cannot be written: {error.strerror}") from error
-    return path
 
 
 def _throughput(outcome: ClusterOutcome) -> Figure:

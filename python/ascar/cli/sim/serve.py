@@ -49,8 +49,14 @@ def serve(
 
     from ascar.cli.output import say
     from ascar.cli.sim.options import scenario_of
-    from ascar.messaging import MessageServer, find_settings, run_interruptible, runtime_directory
-    from ascar.sharp.deployment.messages import controller_user, manager_user
+    from ascar.messaging import (
+        MessageServer,
+        controller_user,
+        find_settings,
+        manager_user,
+        run_interruptible,
+        runtime_directory,
+    )
     from ascar.sharp.deployment.simulated_service import serve_controllers
     from ascar.study import duration
 

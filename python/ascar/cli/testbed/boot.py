@@ -11,9 +11,9 @@ EXAMPLES = examples(
 
 
 def boot(node: NodeOfTestbed, testbed: OfTestbed = None, quiet: Quiet = False, json: Json = False) -> int:
-    """Boot a node that is off, with its disks and its proxy; back when they serve.
+    """Boot a node that is off, with its disks, its proxy and its agent; back when they serve.
 
-    One that is on stays as it is; a disk or a proxy that has ended there is started again.
+    One that is on stays as it is; a disk, a proxy or an agent that has ended there is started again.
     """
     from ascar.cli.output import emit, say
     from ascar.results.encode import extended

@@ -11,7 +11,8 @@ EXAMPLES = examples("ascar testbed cut server1", "ascar testbed cut server1 --te
 def cut(node: NodeOfTestbed, testbed: OfTestbed = None, quiet: Quiet = False, json: Json = False) -> int:
     """Cut the power of a node: all of its processes are killed at once.
 
-    Its disks and its proxy go with it: what a disk had not written to its file is lost, and connections end.
+    Its disks, its proxy and its agent go with it: what a disk had not written to its file is lost, and
+    connections end.
     One that is off stays off.
     """
     from ascar.cli.output import emit, say

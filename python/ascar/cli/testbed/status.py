@@ -19,7 +19,7 @@ EXAMPLES = examples(
 
 
 def status(testbed: OneTestbed = None, json: Json = False) -> int:
-    """Show every node, disk and proxy of a testbed: whether it is on, since when, and where it is reached."""
+    """Show every node, disk, proxy and agent of a testbed: on or off, since when, and where it is reached."""
     from ascar.cli.output import emit, people
     from ascar.results.encode import extended
     from ascar.results.testbed import TestbedStatusResult
@@ -54,6 +54,7 @@ def print_testbed(out: Console, found: TestbedStanding) -> None:
             ("proxy", one.node, one.alive, one.since, "\n".join(one.sockets.values()))
             for one in found.proxies
         ),
+        *(("agent", one.node, one.alive, one.since, f"session {found.testbed}") for one in found.agents),
     ]
     for name, where, alive, since, reached in rows:
         table.add_row(name, where, "on" if alive else "off", since, reached, style="" if alive else "red")

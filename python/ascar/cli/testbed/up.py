@@ -12,7 +12,7 @@ EXAMPLES = examples(
 
 
 def up(file: TestbedFilePath, quiet: Quiet = False, json: Json = False) -> int:
-    """Start the nodes, disks, proxies and links of a testbed file; back when all of them are ready.
+    """Start the nodes, disks, proxies, agents and links of a testbed file; back when all of them are ready.
 
     A process in the background holds them. `ascar testbed down` ends it; whatever else ends it, even SIGKILL,
     ends all of them too, and removes what they had on this machine. What an earlier run that was killed has
@@ -38,7 +38,7 @@ def up(file: TestbedFilePath, quiet: Quiet = False, json: Json = False) -> int:
     elif not quiet:
         has = ", ".join(
             count(len(all_of_kind), kind)
-            for kind, all_of_kind in (("node", found.nodes), ("disk", found.disks))
+            for kind, all_of_kind in (("node", found.nodes), ("disk", found.disks), ("agent", found.agents))
             if all_of_kind
         )
         say(f"{wanted.name}: is up: {has}; `ascar testbed down {wanted.name}` ends it")

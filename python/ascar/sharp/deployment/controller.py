@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from ascar._core import KEPT_S_MAX, TRIAL_S_MAX, RuleEndpoint
 from ascar.errors import AscarError, InputError
 from ascar.messaging import Message, Refusal, decode, encode, token
+from ascar.messaging.rule_subjects import FIND, ask, beat
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.messages import (
-    FIND,
     Back,
     Beat,
     Find,
@@ -27,8 +27,6 @@ from ascar.sharp.deployment.messages import (
     Show,
     StartRecording,
     Stop,
-    ask,
-    beat,
 )
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import parts_of

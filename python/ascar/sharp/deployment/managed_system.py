@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ascar.errors import InputError, MessagingError
 from ascar.messaging import Background, find_settings
+from ascar.messaging.rule_subjects import ANY, beat
 from ascar.rules import RuleSet
 from ascar.sharp.deployment.controller import TRIAL_MAX_S
 from ascar.sharp.deployment.controller_socket import open_link
 from ascar.sharp.deployment.manager import Manager, ManagerTimeouts
-from ascar.sharp.deployment.messages import ANY, Beat, Here, RuleUse, beat, least_left_s
+from ascar.sharp.deployment.messages import Beat, Here, RuleUse, least_left_s
 from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.deployment.recording import recorded_of, together
 from ascar.sharp.trials.bench import merged

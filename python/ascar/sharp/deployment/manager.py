@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ascar.errors import MessagingError
 from ascar.messaging import Message, RequestRefused
+from ascar.messaging.rule_subjects import FIND, ask
 from ascar.results.rule_deployment import ControllerProblem, SharpDeployResult, SharpDownResult
 from ascar.sharp.deployment.messages import (
-    FIND,
     Back,
     Find,
     Here,
@@ -27,7 +27,6 @@ from ascar.sharp.deployment.messages import (
     Show,
     StartRecording,
     Stop,
-    ask,
 )
 from ascar.sharp.deployment.naming import rules_id
 

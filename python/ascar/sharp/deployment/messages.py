@@ -1,29 +1,13 @@
-"""What manager and controllers say to each other, and on which subjects (docs/messaging.md)."""
+"""What manager and controllers say to each other (docs/messaging.md)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ascar.messaging import Message, User, subject
+from ascar.messaging import Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-ANY = "*"
-VERBS = ("load", "renew", "keep", "back", "stop", "show", "record", "read")
-"""What a manager may ask of a controller."""
-FIND = subject("ascar", "rules", "find")
-"""Where all controllers listen."""
-
-
-def ask(verb: str, controller: str) -> str:
-    """Where one controller listens; the verb is one of `VERBS`."""
-    return subject("ascar", "rules", verb, controller)
-
-
-def beat(controller: str) -> str:
-    """Where a controller says, tick by tick, that it is there."""
-    return subject("ascar", "rules", "beat", controller)
 
 
 class Find(Message, frozen=True, tag="rules.find/1"):
@@ -230,19 +214,3 @@ class Beat(Message, frozen=True, tag="rules.beat/1"):
     tick_s: float
     mb_per_s: float
     rules: str | None = None
-
-
-def manager_user(name: str = "manager") -> User:
-    """The manager's account: may ask all controllers, and hear them."""
-    asks = tuple(ask(verb, ANY) for verb in VERBS)
-    return User(name, publish=(FIND, *asks), subscribe=(beat(ANY), f"_INBOX.{name}.>"))
-
-
-def controller_user(name: str, controllers: Iterable[str] = (ANY,)) -> User:
-    """An account of controllers: may hear what they are asked, answer, and say that they are there."""
-    named = tuple(controllers)
-    return User(
-        name,
-        publish=tuple(beat(one) for one in named),
-        subscribe=(FIND, *(ask(ANY, one) for one in named)),
-    )

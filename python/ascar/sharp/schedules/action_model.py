@@ -24,7 +24,7 @@ from ascar.surrogate.observations import ModelObservations
 from ascar.surrogate.process import GaussianProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -41,15 +41,22 @@ _WORST = 4.0  # standard deviations below the middle: a bad action is no place t
 _BROKEN, _BROKEN_MORE = 0.5, 10.0  # of an action that breaks a bound, and for each 100% of its limit
 
 
+def _any(action: Action) -> bool:
+    del action
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Actions:
     """The actions that are considered, and how they are described.
 
     Attributes:
         usual: window, in requests, that the rule usually finds.
+        admits: whether what follows the rules can do what an action says.
     """
 
     usual: float = 8.0
+    admits: Callable[[Action], bool] = _any
 
     def leads_to(self, action: Action) -> float:
         """The window after the rule was applied once to the usual one."""
@@ -119,7 +126,7 @@ def promising(
     model = fit(seen, rough=False)
     best_tried = list(tried)[int(seen.loss.argmin())]
     considered = dict.fromkeys([*actions.every(), *actions.near(best_tried)])
-    left = [one for one in considered if one not in tried]
+    left = [one for one in considered if one not in tried and actions.admits(one)]
     columns = actions.columns(left)
     best = float(model.predict(seen.columns)[0].min())
     found: list[PromisingAction] = []

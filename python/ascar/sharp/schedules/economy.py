@@ -76,7 +76,8 @@ def _begun(field: Field, plan: SearchPlan) -> Judged:
     judge.round += 1
     (first,) = field.run([plan.widened(plan.start)], RUNS)
     judge.take_as_best(first)
-    sweep = [] if "sweep" in plan.without else [plan.widened(one) for one in SWEPT]
+    swept = [one for one in SWEPT if plan.admits(one.rules[0].action)]
+    sweep = [] if "sweep" in plan.without else [plan.widened(one) for one in swept]
     others = [plan.widened(one) for one in plan.others]
     if plan.hoped is None:
         best = _raced(field, first, [*others, *sweep])
@@ -127,22 +128,23 @@ def _raced(field: Field, best: Judged, rule_sets: list[RuleSet]) -> Judged:
 def _improved(field: Field, plan: SearchPlan, best: Judged, at: int) -> Judged:
     """Rounds on the action of one rule, until none brings anything."""
     product = "surrogate" in plan.without
-    return _by_product(field, best, at) if product else _by_model(field, best, at)
+    return _by_product(field, plan, best, at) if product else _by_model(field, plan, best, at)
 
 
-def _by_product(field: Field, best: Judged, at: int) -> Judged:
+def _by_product(field: Field, plan: SearchPlan, best: Judged, at: int) -> Judged:
     """Every candidate of Table 3.2 a round."""
     while True:
         field.judge.round += 1
-        winner = _raced(field, best, list(candidates(best.rules, at)))
+        admitted = [one for one in candidates(best.rules, at) if plan.admits(one.rules[at].action)]
+        winner = _raced(field, best, admitted)
         if winner.rules == best.rules:
             return winner
         best = winner
 
 
-def _by_model(field: Field, best: Judged, at: int) -> Judged:
+def _by_model(field: Field, plan: SearchPlan, best: Judged, at: int) -> Judged:
     """What the model of the rule's actions names."""
-    actions = Actions(usual_window(best.rules.rules[at].action))
+    actions = Actions(usual_window(best.rules.rules[at].action), plan.admits)
     misses, misses_max = 0, _MISSES_MAX if len(best.rules.rules) > 1 else _MISSES_FIRST_MAX
     for _ in range(_ROUNDS_MAX):
         named = promising(actions, field.variants(best.rules, at), best, _BATCH)

@@ -1,7 +1,7 @@
 """A testbed as a bench: the clients of a scenario on real disks, real proxies and real time.
 
-For each run all of it is started, and all of it is gone at its end. Rules go to each proxy by the messages of
-the rule manager, as `ascar sharp deploy` sends them.
+For each run all of it is started, and all of it is gone at its end. Rules go to proxies, or to the agents of
+nodes that are kernels, by the messages of the rule manager, as `ascar sharp deploy` sends them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -28,7 +28,7 @@ from ascar.sharp.deployment.naming import rules_id
 from ascar.sharp.trials.bench import SHARES, RuleRun, merged
 from ascar.sharp.trials.block_clients import DiskReach, block_clients
 from ascar.sharp.trials.block_report import METRICS, ClientReport, run_metrics
-from ascar.simulation import open_scenario, with_control
+from ascar.sharp.trials.testbed_places import places_on
 from ascar.testbed.folder import TestbedFolder, testbeds_folder
 from ascar.testbed.running import RunningTestbed
 from ascar.units import parse_size
@@ -40,52 +40,16 @@ if TYPE_CHECKING:
     from ascar.sharp.metric_bounds import MetricBound
     from ascar.sharp.trials.bench import RuleTrial
     from ascar.sharp.trials.block_clients import BlockClient
+    from ascar.sharp.trials.testbed_places import ClientPlace
     from ascar.simulation import Scenario
     from ascar.testbed.file import DiskTable, TestbedFile
 
-WINDOW_ANY: Final = 256
-"""The window of a proxy without one, as scenarios have it: the largest."""
 _LOOK_S = 0.1
 _OVERRUN_S, _SLOW_BYTES_PER_S = 30.0, 4 << 20
 _CALL_S = 60.0
 _LOG_S = 20.0
 _FILL_S = 300.0
 _PLACES_APART = 1_000  # seeds of the clients of a run
-
-
-def scenario_on(wanted: TestbedFile) -> Scenario:
-    """The scenario of a testbed: that of its disks, under the window and the gap of its proxies.
-
-    Raises:
-        StudyError: it has no disk or no proxy, or they differ where they have to agree.
-        ScenarioError: there is no such scenario, or a key of it is wrong.
-    """
-    for key, tables in (("disk", wanted.disk), ("proxy", wanted.proxy)):
-        if not tables:
-            raise StudyError(f"{key}: must have a table; rules act on clients that reach disks by proxies")
-    for at, disk in enumerate(wanted.disk):
-        if disk.scenario != wanted.disk[0].scenario:
-            raise StudyError(
-                f"disk[{at}].scenario = {disk.scenario!r:.200}: must be that of disk[0], for one scenario is "
-                "simulated"
-            )
-    kinds = {node.name: node.kind for node in wanted.node}
-    for at, proxy in enumerate(wanted.proxy):
-        if kinds[proxy.node] == "kernel":
-            raise StudyError(
-                f"proxy[{at}].node = {proxy.node!r}: must be of kind 'process' or 'namespace', "
-                "whose sockets this machine reaches"
-            )
-        for key in ("window", "gap_us"):
-            if getattr(proxy, key) != getattr(wanted.proxy[0], key):
-                raise StudyError(
-                    f"proxy[{at}].{key} = {getattr(proxy, key)!r}: must be that of proxy[0], for one "
-                    "default is compared with"
-                )
-    first = wanted.proxy[0]
-    return with_control(
-        open_scenario(wanted.disk[0].scenario), window=first.window or WINDOW_ANY, tau_us=first.gap_us
-    )
 
 
 def fixed(window: int, tau_us: int = 0) -> RuleSet:
@@ -110,54 +74,6 @@ def check_fio() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where clients run.
-
-    Attributes:
-        node: the node.
-        disk: the number of the disk that they work on.
-        reach: how they reach it there; None: through the proxy, by the socket that it has once it is up.
-    """
-
-    node: str
-    disk: int
-    reach: DiskReach | None
-
-
-def _places(wanted: TestbedFile) -> tuple[_Place, ...]:
-    """Where clients run: beside proxies; where there are none, where disks are attached or mounted.
-
-    Raises:
-        StudyError: there is no such node.
-    """
-    numbers = {disk.name: at for at, disk in enumerate(wanted.disk)}
-    most = max((len(proxy.disks) for proxy in wanted.proxy), default=0)
-    by_proxy = [
-        _Place(proxy.node, numbers[proxy.disks[at]], None)
-        for at in range(most)
-        for proxy in wanted.proxy
-        if at < len(proxy.disks)
-    ]
-    ports = {(disk.node, wanted.port_of(disk)): at for at, disk in enumerate(wanted.disk)}
-    attached = [
-        _Place(node.name, ports[one.server, one.port], DiskReach("device", one.device))
-        for node in wanted.node
-        for one in node.attach
-        if (one.server, one.port) in ports
-    ]
-    mounted = [
-        _Place(node.name, numbers[one.export], DiskReach("folder", one.place or f"/mnt/{one.export}"))
-        for node in wanted.node
-        for one in node.mounts
-        if one.export in numbers
-    ]
-    found = by_proxy or attached or mounted
-    if not found:
-        raise StudyError("proxy: must have a table, or a node must attach or mount a disk; clients run there")
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
 class _Running:
     """A client that runs.
 
@@ -176,6 +92,13 @@ class _Running:
     log: str
 
 
+class _Controllers(NamedTuple):
+    """Who follows rules, and the file of the connection by which they are reached."""
+
+    connection: Path
+    names: tuple[str, ...]
+
+
 class TestbedBench:
     """A testbed as a bench; a repeat is a seed of random places.
 
@@ -183,8 +106,8 @@ class TestbedBench:
 
     Args:
         wanted: the testbed; its clients are spread over its proxies in turn, or where it has none over the
-            nodes that attach or mount its disks: without proxies there are no rules.
-        scenario: what its clients do, see `scenario_on`.
+            nodes that attach or mount its disks: there rules act by the windows of agents, if there are such.
+        scenario: what its clients do, see `ascar.sharp.trials.testbed_places.scenario_on`.
         objective: the objective over the metrics of a run.
         bounds: the bounds that rules must keep; those of shares are checked by the last comparison alone.
         tell: hears in a few words what is done now.
@@ -216,7 +139,7 @@ class TestbedBench:
                         f"{option} names {name[:80]!r}; a testbed tells {', '.join(sorted(allowed))}"
                     )
         self._wanted, self._scenario, self._tell = wanted, scenario, tell
-        self._places = _places(wanted)
+        self._places = places_on(wanted)
         self.clients = block_clients(
             scenario, lambda number: self._place_of(number).disk, _sizes(wanted.disk)
         )
@@ -267,9 +190,9 @@ class TestbedBench:
             self._was_up = True
             rules = None if trial.rules is None else trial.rules.bare()
             named = None if rules is None else rules_id(rules)
-            controllers = [Path(one.connection) for one in testbed.proxies()]
+            controllers = self._controllers(testbed)
             if rules is not None and not controllers:
-                raise InputError("rules: act on proxies, and this testbed has none")
+                raise InputError("rules: act on proxies or windows of agents, and this testbed has none")
             self._prepare(testbed)
             with Background() as background:
                 if rules is not None:
@@ -278,14 +201,25 @@ class TestbedBench:
                         background.call(_deploy(at, rules), _CALL_S)
                 self._tell("the load runs")
                 reports = self._load(testbed, trial.repeat)
-                used = [background.call(_used(at), _CALL_S) for at in controllers]
-        if any((None if one is None else rules_id(one.bare())) != named for one in used):
-            raise WorkError("a proxy follows other rules than those deployed; was it restarted?")
+                used: dict[str, RuleSet | None] = {}
+                for at in controllers:
+                    used |= background.call(_used(at), _CALL_S)
+        for name, one in used.items():
+            if (None if one is None else rules_id(one.bare())) != named:
+                raise WorkError(f"{name}: follows other rules than those deployed; was it restarted?")
         metrics, totals = run_metrics(reports)
-        seen = [one for one in used if one is not None]
+        seen = [one for one in used.values() if one is not None]
         return RuleRun(
             metrics, totals, merged(seen) if seen else None, tuple(one.mb_per_s for one in reports)
         )
+
+    def _controllers(self, testbed: RunningTestbed) -> list[_Controllers]:
+        """Proxies, each behind a socket; where there are none, agents behind the message server."""
+        proxies = [_Controllers(Path(one.connection), (one.node,)) for one in testbed.proxies()]
+        agents = tuple(one.node for one in self._wanted.agent if one.windows is not None)
+        if proxies or not agents:
+            return proxies
+        return [_Controllers(Path(testbed.connections()["manager"]), agents)]
 
     def _load(self, testbed: RunningTestbed, repeat: int) -> list[ClientReport]:
         """Run all clients at once.
@@ -344,7 +278,7 @@ class TestbedBench:
             server = testbed.machine(self._wanted.disk[place.disk].node)
             server.run(["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"], _FILL_S)
 
-    def _place_of(self, client: int) -> _Place:
+    def _place_of(self, client: int) -> ClientPlace:
         return self._places[client % len(self._places)]
 
 
@@ -359,7 +293,7 @@ def _check_on(testbed: RunningTestbed) -> None:
     """See that all of it is on.
 
     Raises:
-        WorkError: a node, a disk or a proxy has ended; it is named.
+        WorkError: a node, a disk, a proxy or an agent has ended; it is named.
     """
     testbed.look()
     for node in testbed.nodes():
@@ -371,6 +305,9 @@ def _check_on(testbed: RunningTestbed) -> None:
     for proxy in testbed.proxies():
         if not proxy.alive:
             raise WorkError(f"proxy of {proxy.node}: ended in the run")
+    for agent in testbed.agents():
+        if not agent.alive:
+            raise WorkError(f"agent of {agent.node}: ended in the run")
 
 
 def _report(testbed: RunningTestbed, running: _Running, said: str) -> ClientReport:
@@ -384,17 +321,15 @@ def _report(testbed: RunningTestbed, running: _Running, said: str) -> ClientRepo
     return ClientReport.of(name, said, log.out.decode("utf-8", "replace"))
 
 
-async def _deploy(connection: Path, rules: RuleSet) -> None:
-    async with await open_link(find_settings("manager", connection), name="ascar testbed") as link:
-        await Manager(link).deploy(rules, None)
+async def _deploy(at: _Controllers, rules: RuleSet) -> None:
+    async with await open_link(find_settings("manager", at.connection), name="ascar testbed") as link:
+        await Manager(link).deploy(rules, None, at.names)
 
 
-async def _used(connection: Path) -> RuleSet | None:
-    """What a proxy follows, with its use; None: no rules."""
-    async with await open_link(find_settings("manager", connection), name="ascar testbed") as link:
-        shown, problems = await Manager(link).show(least=1)
-    if problems or not shown:
-        why = "; ".join(map(str, problems)) or f"{connection.parent.name}: its proxy does not answer"
-        raise WorkError(why)
-    text = shown[0].text
-    return None if text is None else RuleSet.parse(text)
+async def _used(at: _Controllers) -> dict[str, RuleSet | None]:
+    """What controllers follow, with its use; None: no rules."""
+    async with await open_link(find_settings("manager", at.connection), name="ascar testbed") as link:
+        shown, problems = await Manager(link).shown(at.names)
+    if problems:
+        raise WorkError("; ".join(map(str, problems)))
+    return {one.controller: None if one.text is None else RuleSet.parse(one.text) for one in shown}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
+from ascar.errors import StageFailed
 from ascar.systems.existing.activity import THROUGHPUT, ActivityTotals
 from ascar.typed import finite
 
@@ -20,8 +25,16 @@ POOL_COUNTERS = {
     "ceph_input_bytes": "wr_bytes",
 }
 """The totals of pools, and Ceph's names for them."""
-_TOLD_S = 12.0  # OSDs tell of their work each five seconds
+_STATS, _TICK = "mgr_stats_period", "mgr_tick_period"
+_USUAL_S = {_STATS: 5.0, _TICK: 2.0}
+_PERIODS_S = (0.1, 600.0)
+_LATE_S = 5.0  # what was told so much later than usual was not told
 _ASKED_S = 1.0  # each question is a start of `ceph`, a quarter of a second of the processor
+_NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,9})?")
+
+
+class _Manager(msgspec.Struct, frozen=True):
+    active_name: str = ""
 
 
 def pool_totals(session: CephSession) -> dict[str, float]:
@@ -40,18 +53,44 @@ def pool_totals(session: CephSession) -> dict[str, float]:
     return {**found, "ceph_operations": found["ceph_reads"] + found["ceph_writes"]}
 
 
+def told_after_s(session: CephSession) -> float:
+    """Seconds after which the totals of pools have what OSDs did.
+
+    OSDs tell the manager of their work each `mgr_stats_period`, each at its own moment, and the manager tells
+    the monitors each `mgr_tick_period` (Mgr Config Reference).
+
+    Raises:
+        StageFailed: the cluster does not answer.
+    """
+    told: dict[str, str] = {}
+    manager = session.told(_Manager, "mgr", "stat").active_name
+    with suppress(StageFailed):  # a manager that does not tell of itself
+        told = session.shown(f"mgr.{manager}")
+    if _STATS not in told:
+        told = {_STATS: session.ask("config", "get", "mgr", _STATS)}
+    return sum(_period_s(told.get(name, ""), usual_s) for name, usual_s in _USUAL_S.items())
+
+
+def _period_s(text: str, usual_s: float) -> float:
+    number = text.strip().strip('"')
+    least, most = _PERIODS_S
+    return min(most, max(least, float(number))) if _NUMBER.fullmatch(number) else usual_s
+
+
 class CephActivity:
     """Reads the statistics.
 
     Args:
         session: asks the cluster.
-    """
 
-    tells_s = 0.0
-    """A cluster has a period of its own (`mgr_stats_period`); `[measurement] reading` says more."""
+    Raises:
+        StageFailed: the cluster does not answer.
+    """
 
     def __init__(self, session: CephSession) -> None:
         self.session = session
+        self.tells_s = told_after_s(session)
+        """Seconds after which what clients did is in the totals."""
         self._operations, self._counted_s, self._asked_s = -1.0, 0.0, 0.0
 
     def totals(self, limit_s: float = 30.0) -> ActivityTotals:  # noqa: ARG002 - the session has a limit
@@ -63,6 +102,6 @@ class CephActivity:
         time.sleep(max(0.0, self._asked_s + _ASKED_S - time.monotonic()))
         operations = pool_totals(self.session)["ceph_operations"]
         now_s = self._asked_s = time.monotonic()
-        if operations != self._operations or now_s - self._counted_s > _TOLD_S:
+        if operations != self._operations or now_s - self._counted_s > self.tells_s + _LATE_S:
             self._operations, self._counted_s = operations, now_s
         return ActivityTotals(now_s, self._counted_s, operations, {})

@@ -61,18 +61,30 @@ class CephAddress(msgspec.Struct, frozen=True):
     @property
     def capabilities(self) -> str:
         """The capabilities that a study needs, as `ceph auth` takes them."""
-        monitor = ["allow r", *(f'allow command "config {verb}"' for verb in ("set", "rm"))]
+        monitor = ["allow r", *(f'allow command "config {verb}" with who=osd' for verb in ("set", "rm"))]
         manager = ["allow r"]
         if self.fixes_placement:
+            monitor.append('allow command "config rm" with who=mgr name="mgr/balancer/active"')
             monitor.append('allow command "osd pool set" with var=pg_autoscale_mode')
             manager += [f'allow command "balancer {verb}"' for verb in ("off", "on")]
         load = "" if self.pool is None else f" osd 'allow rwx pool={self.pool}'"
         return f"mon '{', '.join(monitor)}' mgr '{', '.join(manager)}'{load}"
 
 
-class _Shown(msgspec.Struct, frozen=True):
+class ShownSetting(msgspec.Struct, frozen=True):
+    """A setting with which a daemon runs.
+
+    Attributes:
+        name: Ceph's name.
+        value: its text.
+        source: where it is from: "default", "mon", "file", "cmdline", "env", "override".
+        ignores: "mon": the daemon has not taken the value that the monitors hold.
+    """
+
     name: str
     value: str
+    source: str = ""
+    ignores: str = ""
 
 
 class CephSession:
@@ -129,6 +141,17 @@ class CephSession:
             )
         raise StageFailed("program", f"ceph {' '.join(words)[:80]}: {said}", done.err)
 
+    def check_is(self, fsid: str) -> None:
+        """See that it is the cluster of an fsid.
+
+        Raises:
+            Refused: it is another one.
+            StageFailed: it does not answer.
+        """
+        found = self.ask("fsid").strip()
+        if found != fsid:
+            raise Refused(f"{self.address.configuration}: is the cluster {found!r:.50}, not {fsid!r}")
+
     def put(self, who: str, name: str, text: str | None) -> None:
         """Give a setting a text; None takes it away.
 
@@ -152,8 +175,15 @@ class CephSession:
         Raises:
             StageFailed: the cluster does not answer, or the daemon is down.
         """
-        listed = self.told(list[_Shown], "config", "show-with-defaults", daemon)
-        return {one.name: one.value for one in listed}
+        return {one.name: one.value for one in self.shown_settings(daemon)}
+
+    def shown_settings(self, daemon: str) -> list[ShownSetting]:
+        """The settings with which a daemon runs, with where they are from.
+
+        Raises:
+            StageFailed: the cluster does not answer, or the daemon is down.
+        """
+        return self.told(list[ShownSetting], "config", "show-with-defaults", daemon)
 
     def told(self, kind: type[T], *words: str) -> T:
         """The JSON that `ceph` prints of a command.

@@ -1,6 +1,6 @@
 """What puts the settings of a Ceph cluster back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.ceph.restoration RECORD
+    python -m ascar.systems.ceph.restoration < RECORD
 
 `RECORD` is a `CephRestoration` as JSON. The monitors hold a trial's values until they are told others.
 """
@@ -19,7 +19,10 @@ from ascar.systems.ceph.connection import CephAddress, CephSession
 from ascar.systems.ceph.rolling_restart import RollingRestart  # noqa: TC001 - msgspec reads it
 from ascar.systems.existing.restoration import foreign, restore
 
+_OF_A_CRASH = frozenset({"RECENT_CRASH"})
+"""Warnings with which OSDs get old values back: one that crashed under a trial's is told of for two weeks."""
 _SENT_S = 0.5  # what was sent to the monitors before ascar was killed is done by then
+_STARTED_S = 10.0  # a command that was starting an OSD anew goes on without ascar, and has ended by then
 
 
 class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +35,8 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
         set: the values that the study may have left. A value that is none of them is somebody else's.
         restart: how OSDs are started anew. None: they are not.
         running: the values before the study of those settings that OSDs take only when they start.
+        starts: the starts of OSDs that took these values, by number; see `starts_of`. An OSD that the study
+            has begun to start anew is not among them, whatever the map says of it.
     """
 
     address: CephAddress
@@ -40,6 +45,7 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
     set: dict[str, tuple[str | None, ...]]
     restart: RollingRestart | None = None
     running: dict[str, str] = {}
+    starts: dict[int, int] = {}
 
     def connected(self) -> CephSession:
         """A session for the restoration.
@@ -47,7 +53,7 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             StageFailed: the cluster does not answer.
         """
-        time.sleep(_SENT_S)
+        time.sleep(_STARTED_S if self.restart is not None and self.running else _SENT_S)
         return CephSession(self.address)
 
     def carry_out(self, session: CephSession) -> tuple[str, ...]:
@@ -60,9 +66,7 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
             Refused: it is another cluster, or the record names what is no setting of Ceph.
             StageFailed: the cluster refuses it, or is gone.
         """
-        fsid = session.ask("fsid").strip()
-        if fsid != self.fsid:
-            raise Refused(f"{self.address.configuration}: is the cluster {fsid!r:.50}, not {self.fsid!r}")
+        session.check_is(self.fsid)
         known = ceph()
         unknown = [name for name in self.set if name not in known]
         if unknown:
@@ -80,7 +84,7 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
         # From here on an OSD that starts, whoever starts it, has the old values.
         running = {name: text for name, text in self.running.items() if name not in left}
         if self.restart is not None and running:
-            self.restart.carry_out(session, running)
+            self.restart.carry_out(session, running, self.starts, accepted=_OF_A_CRASH)
         return tuple(left.values())
 
     def carry_out_without_server(self) -> None:
@@ -93,4 +97,4 @@ class CephRestoration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], CephRestoration))
+    sys.exit(restore(CephRestoration))

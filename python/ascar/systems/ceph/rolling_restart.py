@@ -1,8 +1,8 @@
 """OSDs of a cluster that people use, started anew one failure domain after the other.
 
 What makes it safe is Ceph's own: the health is HEALTH_OK before each, and `ceph osd ok-to-stop` says that no
-placement group would be without enough copies. Who is interrupted goes on where it was: an OSD that runs with
-the wanted values is left alone.
+placement group would be without enough copies. Whether an OSD was started anew is told by the cluster's map:
+OSDs show many values that they take only when they start as soon as the monitors hold them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ascar.systems.existing.restart import ServerRestart  # noqa: TC001 - msgspe
 from ascar.systems.program.commands import CommandPlace, done_command
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ascar.systems.ceph.connection import CephSession
 
 LIMIT_MAX_S = 1800.0
-READS = ("osd tree", "osd ok-to-stop ID ...")
+READS = ("osd tree", "osd dump", "osd ok-to-stop ID ...")
 """The commands of `ceph` by which it reads."""
 OSD = "osd"
 _HOST = "host"
@@ -37,7 +37,6 @@ class _Node(msgspec.Struct, frozen=True):
     id: int
     type: str = ""
     name: str = ""
-    status: str = ""
     children: tuple[int, ...] = ()
 
 
@@ -46,18 +45,26 @@ class _Tree(msgspec.Struct, frozen=True):
     stray: tuple[_Node, ...] = ()
 
 
+class _MapsOsd(msgspec.Struct, frozen=True):
+    osd: int
+    up: int = 0
+    up_from: int = 0
+
+
+class _Map(msgspec.Struct, frozen=True):
+    osds: tuple[_MapsOsd, ...] = ()
+
+
 class Osd(msgspec.Struct, frozen=True):
     """An OSD of the cluster.
 
     Attributes:
         number: its number.
         host: the host that it is on, as the CRUSH map names it; "": none.
-        is_up: whether it runs.
     """
 
     number: int
     host: str
-    is_up: bool
 
 
 class RollingRestart(msgspec.Struct, frozen=True):
@@ -71,28 +78,63 @@ class RollingRestart(msgspec.Struct, frozen=True):
     restart: ServerRestart
     domain: str
 
-    def carry_out(self, session: CephSession, wanted: Mapping[str, str]) -> None:
+    def carry_out(
+        self,
+        session: CephSession,
+        wanted: Mapping[str, str],
+        have: Mapping[int, int],
+        *,
+        accepted: Collection[str] = (),
+        begun: Callable[[Collection[int]], None] = lambda _: None,
+    ) -> None:
         """Start every OSD anew that does not run with these values.
 
         Args:
             session: asks the cluster.
             wanted: texts by Ceph's names.
+            have: the starts of OSDs that took these values; see `starts_of`.
+            accepted: warnings of the health with which an OSD may be started anew all the same.
+            begun: told the numbers of OSDs before these are started anew. From then on their starts in the
+                map may be older than what they run: a map that has not seen an OSD go down shows it as up
+                until it has started, however long that takes.
 
         Raises:
             StageFailed: a domain cannot be stopped, or does not come back healthy with the values in time.
             Refused: the user lacks rights.
         """
+        domains, starts, known = self._domains(session), starts_of(session), dict(have)
         # What is down already harms nobody by a start, and keeps the health from being HEALTH_OK.
-        for osds in sorted(self._domains(session), key=lambda domain: all(osd.is_up for osd in domain)):
-            stale = [osd for osd in osds if not osd.is_up or not _runs_with(session, osd, wanted)]
+        down = [osd for osds in domains for osd in osds if osd.number not in starts]
+        for osds in [down, *domains]:
+            starts = starts_of(session)
+            stale = [osd for osd in osds if starts.get(osd.number) != known.get(osd.number, -1)]
             if not stale:
                 continue
-            if up := [osd for osd in stale if osd.is_up]:
-                self._await(session, (), wanted)
-                _check_stoppable(session, up)
-            for osd in stale:
-                self._start(osd)
-            self._await(session, stale, wanted)
+            commands = [self._command(osd) for osd in stale]
+            self._await_stoppable(session, stale, accepted)
+            begun([osd.number for osd in stale])
+            starts = starts_of(session)  # one that was coming up may have done so by now
+            before = {osd.number: starts.get(osd.number, -1) for osd in stale}
+            for argv in commands:
+                done_command("restart_command", argv, CommandPlace(Path("/"), self.restart.limit_s))
+            self._await(session, lambda before=before: _late(session, before, wanted), accepted)
+            starts = starts_of(session)
+            known |= {number: starts[number] for number in before if number in starts}
+
+    def _await_stoppable(self, session: CephSession, osds: Sequence[Osd], accepted: Collection[str]) -> None:
+        """Wait until OSDs may be stopped together: the cluster is healthy and agrees, or they are down.
+
+        Raises:
+            StageFailed: it does not come to that in time.
+        """
+
+        def up() -> list[Osd]:
+            starts = starts_of(session)
+            return [osd for osd in osds if osd.number in starts]
+
+        self._await(session, lambda: None, accepted, unless=lambda: not up())
+        if still := up():
+            _check_stoppable(session, still)
 
     def _domains(self, session: CephSession) -> list[list[Osd]]:
         """The OSDs, those of a bucket of the domain's type together.
@@ -104,7 +146,7 @@ class RollingRestart(msgspec.Struct, frozen=True):
         nodes = {node.id: node for node in tree.nodes}
         hosts = {osd: node.name for node in tree.nodes if node.type == _HOST for osd in _below(nodes, node)}
         osds = {
-            node.id: Osd(node.id, hosts.get(node.id, ""), node.status == "up")
+            node.id: Osd(node.id, hosts.get(node.id, ""))
             for node in (*tree.nodes, *tree.stray)
             if node.type == OSD
         }
@@ -119,30 +161,43 @@ class RollingRestart(msgspec.Struct, frozen=True):
         alone = [[osd] for osd in osds.values() if osd.number not in inside]
         return [*([osds[number] for number in bucket if number in osds] for bucket in buckets), *alone]
 
-    def _start(self, osd: Osd) -> None:
+    def _command(self, osd: Osd) -> list[str]:
+        """The command that starts an OSD anew.
+
+        Raises:
+            StageFailed: it needs the OSD's host, which has no name that can be given to a command.
+        """
         if any("{host}" in word for word in self.restart.argv) and not _NAME.fullmatch(osd.host):
             raise StageFailed("restart", f"osd.{osd.number}: host {osd.host!r:.80}: must be a host's name")
-        argv = [
+        return [
             word.replace("{id}", str(osd.number)).replace("{host}", osd.host) for word in self.restart.argv
         ]
-        done_command("restart_command", argv, CommandPlace(Path("/"), self.restart.limit_s))
 
-    def _await(self, session: CephSession, osds: Collection[Osd], wanted: Mapping[str, str]) -> None:
-        """Wait until OSDs run with the values, and the cluster is healthy.
+    def _await(
+        self,
+        session: CephSession,
+        late: Callable[[], str | None],
+        accepted: Collection[str],
+        unless: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Wait until no OSD is late, and the cluster is healthy.
+
+        Args:
+            session: asks the cluster.
+            late: tells of an OSD that is; None: none is.
+            accepted: warnings that count as healthy.
+            unless: whether that is not needed any more.
 
         Raises:
             StageFailed: it does not come to that in time.
         """
         end_s = time.monotonic() + self.restart.limit_s
         while True:
-            late = [osd.number for osd in osds if not _runs_with(session, osd, wanted)]
-            status = session.status()
-            problem = (
-                f"osd.{late[0]} does not run with the values"
-                if late
-                else status.problem(status.osdmap.num_osds, accepted=())
-            )
+            problem = late()
             if problem is None:
+                status = session.status()
+                problem = status.problem(status.osdmap.num_osds, accepted)
+            if problem is None or unless():
                 return
             if time.monotonic() > end_s:
                 raise StageFailed(
@@ -164,10 +219,36 @@ def _walk(nodes: Mapping[int, _Node], node: _Node, seen: set[int]) -> Iterator[i
             yield from _walk(nodes, nodes[number], seen)
 
 
-def _runs_with(session: CephSession, osd: Osd, wanted: Mapping[str, str]) -> bool:
+def starts_of(session: CephSession) -> dict[int, int]:
+    """By OSD that is up, the epoch of the cluster's map in which it came up: a later one is another start.
+
+    Raises:
+        StageFailed: the cluster does not answer.
+    """
+    return {one.osd: one.up_from for one in session.told(_Map, "osd", "dump").osds if one.up}
+
+
+def _late(session: CephSession, before: Mapping[int, int], wanted: Mapping[str, str]) -> str | None:
+    """What is wrong with an OSD that was started anew; None: all are up again, and run with the values.
+
+    Args:
+        session: asks the cluster.
+        before: their starts before.
+        wanted: texts by Ceph's names.
+    """
+    starts = starts_of(session)
+    for number, start in before.items():
+        if starts.get(number, start) == start:
+            return f"osd.{number} has not come up again"
+        if not _runs_with(session, number, wanted):
+            return f"osd.{number} does not run with the values"
+    return None
+
+
+def _runs_with(session: CephSession, number: int, wanted: Mapping[str, str]) -> bool:
     """Whether an OSD says that values are in force; one that is down or just starting says nothing."""
     try:
-        shown = session.shown(f"osd.{osd.number}")
+        shown = session.shown(f"osd.{number}")
     except StageFailed:
         return False
     known = ceph()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _ACCEPTED = frozenset({"POOL_NO_REDUNDANCY", "MON_DISK_LOW"})
 """Warnings with which a trial may begin: replicas are the study's, and a nearly full disk is not full."""
+_CLEAN = frozenset({"active", "clean"})
+_BESIDE = frozenset({"scrubbing", "deep", "snaptrim", "snaptrim_wait", "laggy", "wait"})
+"""What placement groups with all of their copies in place do beside (Placement Group States)."""
 
 
 class _Check(msgspec.Struct, frozen=True):
@@ -40,6 +43,8 @@ class _Groups(msgspec.Struct, frozen=True):
 class _Osds(msgspec.Struct, frozen=True):
     num_osds: int = 0
     num_up_osds: int = 0
+    num_in_osds: int = 0
+    osd_up_since: int = 0
 
 
 class ClusterStatus(msgspec.Struct, frozen=True):
@@ -48,7 +53,7 @@ class ClusterStatus(msgspec.Struct, frozen=True):
     Attributes:
         fsid: the cluster's own number.
         health: the health, and the checks that fail.
-        osdmap: how many OSDs there are, and are up.
+        osdmap: how many OSDs there are, are up, and hold data; when one last came up or went down.
         pgmap: how many placement groups there are, by state.
     """
 
@@ -79,6 +84,8 @@ class ClusterStatus(msgspec.Struct, frozen=True):
             osds: the OSDs that the cluster has.
             accepted: the warnings with which a trial may begin all the same, beside those that are muted.
         """
+        if self.health.status != "HEALTH_OK" and not self.health.checks:
+            return f"the health is {self.health.status[:40]!r}"
         others = {
             name: check
             for name, check in self.health.checks.items()
@@ -89,7 +96,13 @@ class ClusterStatus(msgspec.Struct, frozen=True):
             return " ".join(said.split())[:200]
         if self.osdmap.num_up_osds != osds:
             return f"{self.osdmap.num_up_osds} of {osds} OSDs are up"
-        clean = sum(one.count for one in self.pgmap.pgs_by_state if one.state_name == "active+clean")
+        clean = sum(one.count for one in self.pgmap.pgs_by_state if _serves(one.state_name))
         if not clean or clean != self.pgmap.num_pgs:
             return f"{clean} of {self.pgmap.num_pgs} placement groups are active and clean"
         return None
+
+
+def _serves(state: str) -> bool:
+    """Whether a placement group has all copies in place; some are scrubbed at nearly any time."""
+    parts = set(state.split("+"))
+    return parts >= _CLEAN and parts - _CLEAN <= _BESIDE

@@ -23,10 +23,11 @@ from ascar.study import convert, duration, size
 from ascar.systems import Sample, Starter
 from ascar.systems.ceph.cluster import LONGEST_SOCKET, CephCluster, ClusterShape
 from ascar.systems.ceph.counters import COUNTERS, PUT_OFF, counters_of, put_off
-from ascar.systems.ceph.space import ceph_space
+from ascar.systems.ceph.space import EXAMPLES, ceph_space
 from ascar.systems.ceph.statements import forms_of, settings_of
 from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
+from ascar.systems.starter import PLAIN
 from ascar.units import format_size
 
 if TYPE_CHECKING:
@@ -98,7 +99,19 @@ class Ceph(ConfiguredTarget[CephCluster]):
     default_workload: str | None = "rados-bench"
     changes_while_working = frozenset()
     """Each trial starts the daemons anew."""
-    starter = Starter(target={"parameters": '"expert"', "memory": '"3 GiB"'}, online={"server": "existing"})
+    starter = Starter(
+        target={"parameters": '"expert"', "memory": '"3 GiB"'},
+        shown={
+            "memory_limit": '"4 GiB"',
+            "user": '"ceph"',
+            "version": "16",
+            "settings": '{ osd_op_num_shards = 8, debug_osd = "0/0" }',
+            "osd_failure": '"30 s"',
+        },
+        space={**PLAIN, **EXAMPLES},
+        workload=lambda: {"kind": '"rados-bench"'},
+        online={"server": "existing"},
+    )
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, CephOptions, "target")

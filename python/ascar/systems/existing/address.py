@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import msgspec
@@ -47,15 +48,19 @@ class PasswordAddress(msgspec.Struct, frozen=True, kw_only=True):
         """The password.
 
         Raises:
-            StudyError: its file cannot be read, holds none, or others may read it.
+            StudyError: its file cannot be read, holds none or what no password has, or others may read it.
         """
         if self.password_file is None:
             return None
         path = Path(self.password_file)
         key = f"target.password_file = {self.password_file!r:.200}"
-        text = SmallFile(path, key, _PASSWORD_BYTES_MAX, error=StudyError).text().removesuffix("\n")
-        if not text or "\n" in text:
+        text = SmallFile(path, key, _PASSWORD_BYTES_MAX, error=StudyError).text()
+        text = text.removesuffix("\n").removesuffix("\r")
+        if not text or "\n" in text or "\r" in text:
             raise StudyError(f"{key}: must hold the password, in one line")
+        for place, sign in enumerate(text, 1):
+            if unicodedata.category(sign) == "Cc":
+                raise StudyError(f"{key}: has {sign!r} as sign {place}; must have no control characters")
         if path.stat().st_mode & _OTHERS_MASK:
             raise StudyError(f"{key}: others may read it; make it its owner's alone (chmod 600)")
         return text

@@ -34,6 +34,8 @@ _USUAL_MAX_S = 60.0
 _USUAL_AFTER_S = 2.0  # what waited under a trial's values is done under the old ones
 _USUAL_WAIT_S = 3 * USUAL_S
 _CLIENTS_BACK_S = 3.0
+_TELLINGS = 2
+"""Of clients who are counted from time to time, windows have each so often at least."""
 
 S = TypeVar("S", bound=LiveSession)
 
@@ -120,6 +122,8 @@ class LiveGuard(Generic[S]):
     ) -> None:
         self._connect, self._limits, self._put_back = connect, limits, put_back
         self._activity = connect()
+        self._tells_s = self._activity.tells_s
+        self._usual_min_s = max(USUAL_S, _TELLINGS * self._tells_s)
         self._seen: deque[ActivityTotals] = deque()
         self._changing = changing
         self._armed, self._armed_s = False, 0.0
@@ -152,7 +156,7 @@ class LiveGuard(Generic[S]):
             if restarted:
                 self._afresh_s = time.monotonic() + _CLIENTS_BACK_S
             if on or self._armed:
-                self._usual_since, self._usual_from_s = None, time.monotonic() + _USUAL_AFTER_S
+                self._learn_anew()
             self._armed, self._armed_s, self._violation = on, time.monotonic(), None
             self._unjudged = set(self._limits)
 
@@ -168,6 +172,11 @@ class LiveGuard(Generic[S]):
         with self._changing:
             return tuple(sorted({one.metric for one in self._unjudged}))
 
+    @property
+    def judged_after_s(self) -> float:
+        """How long after values were set a whole window of every limit is seen."""
+        return max(map(self._window_s, self._limits), default=0.0) + 2 * self._tells_s
+
     def wait(self) -> None:
         """Wait while nothing may be changed after a violation, and until shares are known.
 
@@ -179,7 +188,7 @@ class LiveGuard(Generic[S]):
         ):
             pass
         shares = [one.metric for one in self._limits if one.is_share]
-        end_s = time.monotonic() + _USUAL_WAIT_S
+        end_s = time.monotonic() + _USUAL_WAIT_S + 2 * _TELLINGS * self._tells_s
         while shares and not set(shares) <= set(self._usual or ()):
             if time.monotonic() > end_s:
                 raise StageFailed(
@@ -215,17 +224,17 @@ class LiveGuard(Generic[S]):
         if now.read_s < self._afresh_s:
             self._seen.clear()
             return
-        longest_s = max(one.window_s for one in self._limits)
+        longest_s = max(map(self._window_s, self._limits))
         self._seen.append(now)
         while len(self._seen) > 1 and now.counted_s - self._seen[1].counted_s >= longest_s:
             self._seen.popleft()
         for limit in self._limits:
-            begun = [one for one in self._seen if now.counted_s - one.counted_s >= limit.window_s]
+            begun = [one for one in self._seen if now.counted_s - one.counted_s >= self._window_s(limit)]
             mean = now.since(begun[-1]).get(limit.metric) if begun else None
             bound = limit.bound(self._usual or {})
             if mean is None or bound is None:
                 continue
-            if begun[-1].read_s >= self._armed_s:
+            if begun[-1].read_s >= self._armed_s + self._tells_s:
                 self._unjudged.discard(limit)
             if limit.violated(mean, bound):
                 side = "less" if limit.is_floor else "more"
@@ -236,6 +245,14 @@ class LiveGuard(Generic[S]):
                     asked_s,
                 )
 
+    def _window_s(self, limit: LiveLimit) -> float:
+        return max(limit.window_s, _TELLINGS * self._tells_s)
+
+    def _learn_anew(self) -> None:
+        """Learn what clients usually get from when what happened under a trial's values has been told."""
+        self._usual_since = None
+        self._usual_from_s = time.monotonic() + _USUAL_AFTER_S + self._tells_s
+
     def _learn(self, now: ActivityTotals) -> None:
         """What clients get under the old values: what they got when these were last in force long enough."""
         with self._changing:
@@ -244,9 +261,9 @@ class LiveGuard(Generic[S]):
             if self._usual_since is None:
                 self._usual_since = now
             seconds = now.counted_s - self._usual_since.counted_s
-            if seconds >= USUAL_S:
+            if seconds >= self._usual_min_s:
                 self._usual = now.since(self._usual_since)
-            if seconds >= _USUAL_MAX_S:  # traffic changes with the time of the day
+            if seconds >= max(_USUAL_MAX_S, self._usual_min_s):  # traffic changes with the time of the day
                 self._usual_since = now
 
     def _trip(self, why: str, hold_s: float, asked_s: float) -> None:
@@ -264,4 +281,4 @@ class LiveGuard(Generic[S]):
                 self._armed = True  # tried again at the next tick
             self._violation = f"{why}; {done}"
             self._hold_until_s = time.monotonic() + hold_s
-            self._usual_since, self._usual_from_s = None, time.monotonic() + _USUAL_AFTER_S
+            self._learn_anew()

@@ -21,7 +21,8 @@ def live_readings(activity: ActivityReader, pace: LoadTiming, nothing: str) -> R
 
     Where clients are in the statistics from time to time only, readings are no shorter than that: each would
     have the work of some clients for longer than it lasts, and of others none, so that their mean is no mean
-    of what clients get.
+    of what clients get. What is told later than it happened is waited for before the first one, for it may be
+    what clients got before a change.
 
     Args:
         activity: tells it.
@@ -31,7 +32,7 @@ def live_readings(activity: ActivityReader, pace: LoadTiming, nothing: str) -> R
     Raises:
         StageFailed: the server does not answer, or clients have nothing done.
     """
-    first = begun = before = _counted(activity)
+    first = begun = before = _begun(activity)
     reading_s = max(pace.reading_s, activity.tells_s)
     next_s = begun.read_s + reading_s
     seconds: dict[str, list[float]] = {}
@@ -61,11 +62,11 @@ def live_readings(activity: ActivityReader, pace: LoadTiming, nothing: str) -> R
     return Readings(series(), metrics, before.read_s - first.read_s, ended)
 
 
-def _counted(activity: ActivityReader) -> ActivityTotals:
-    """The statistics at a moment at which sessions have told of their work."""
+def _begun(activity: ActivityReader) -> ActivityTotals:
+    """The statistics once clients have told of all work that they had done when asked first."""
     first = activity.totals()
     now = _next(activity)
-    while now.counted_s <= first.counted_s:
+    while now.counted_s <= first.counted_s or now.counted_s < first.read_s + activity.tells_s:
         now = _next(activity)
     return now
 

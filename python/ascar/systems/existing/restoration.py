@@ -79,9 +79,9 @@ def foreign(
     return found
 
 
-def restore(record: str, kind: type[LiveRestoration[S]]) -> int:
-    """Carry a record out; 0 if the settings are back."""
-    return undo_record.restore(record, kind, _carry_out)
+def restore(kind: type[LiveRestoration[S]]) -> int:
+    """Carry the record out that this program is given; 0 if the settings are back."""
+    return undo_record.restore(kind, _carry_out)
 
 
 def _carry_out(restoration: LiveRestoration[S]) -> None:

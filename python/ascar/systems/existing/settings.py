@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from ascar.errors import Refused, StageFailed, WorkError
 from ascar.systems.existing.activity import LiveSession
 from ascar.systems.existing.restoration import LIMIT_S, foreign
-from ascar.systems.undo_record import command_of, note
+from ascar.systems.undo_record import forget, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -62,6 +62,8 @@ class LiveSettings(Generic[S, K]):
         self.session = session
         self._undo_limit_s = LIMIT_S
         """The time that the keeper gives what puts the old values back."""
+        self._in_force_s = _IN_FORCE_S
+        """The time in which the server tells of a change."""
         self._keeper, self._default, self._known = keeper, default, known
         self._before: Mapping[str, str] = self._present(session)
         self._restoration: LiveRestoration[S] | None = None
@@ -86,14 +88,21 @@ class LiveSettings(Generic[S, K]):
     def check_writable(self, names: Collection[str]) -> None:
         """See that the server lets settings be changed: one is set to what it is, which changes nothing.
 
+        Where settings take several rights, that is one for each.
+
         Args:
             names: the settings that may be set.
 
         Raises:
             Refused: it does not.
         """
-        for name in sorted(set(names) & set(self._before))[:1]:
+        tried = {self._right_of(name): name for name in sorted(set(names) & set(self._before), reverse=True)}
+        for name in tried.values():
             self._set_as_it_is(name)
+
+    def _right_of(self, name: str) -> str:  # noqa: ARG002
+        """The right that it takes to change a setting; "": that of all others."""
+        return ""
 
     def _set_as_it_is(self, name: str) -> None:
         """Set a setting to the value that it had when the study began.
@@ -213,7 +222,7 @@ class LiveSettings(Generic[S, K]):
                         f"the old values could not be put back: {failure.message}; {other.message}; `ascar "
                         "restore` does it once the server answers"
                     ) from failure
-            self._keeper.undo_forget(command_of(restoration))
+            forget(self._keeper, restoration)
             self._restoration = None
         if left:
             raise WorkError(f"left alone: {'; '.join(left)}")
@@ -258,7 +267,7 @@ class LiveSettings(Generic[S, K]):
 
     def _await(self, configuration: Configuration) -> None:
         """Wait until the change took effect; what is not in force then fails the trial by reading back."""
-        deadline_s = time.monotonic() + _IN_FORCE_S
+        deadline_s = time.monotonic() + self._in_force_s
         while time.monotonic() < deadline_s:
             found = self.in_force(tuple(configuration))
             if all(found[name] == configuration[name] for name in found):

@@ -194,11 +194,11 @@ class ExistingTarget(Target, Generic[S, F]):
         facts = self._facts_of(session)
         self._check_confirmed(facts)
         self._check_tunable(session, facts)
-        self.space = self._space_of(session, facts)
         keeper = self.shared_keeper
         if keeper is None:
             keeper = self._held.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
-        keeper.lock(facts.lock)
+        keeper.lock(facts.lock)  # the values of another study's trial are no defaults
+        self.space = self._space_of(session, facts)
         settings = self._settings_of(session, facts, keeper)
         self._held.callback(settings.close)
         if self._limits:
@@ -251,6 +251,11 @@ class ExistingTarget(Target, Generic[S, F]):
     def unjudged(self) -> tuple[str, ...]:
         """Metrics of limits that nobody could judge since the configuration was set."""
         return () if self._guard is None else self._guard.unjudged
+
+    @property
+    def judged_after_s(self) -> float:
+        """How long after a configuration was set all limits can be judged; known while it is entered."""
+        return 0.0 if self._guard is None else self._guard.judged_after_s
 
     def await_usual(self) -> None:
         """Wait until changes are allowed, and it is known what clients usually get, where limits need it.

@@ -12,17 +12,18 @@ servers = ["oss1", "mds1"]      # counts what these servers do for the load's jo
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError, WorkError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.quoting import comment, shell_line
@@ -38,6 +39,7 @@ from ascar.systems.lustre.job_statistics import JobStatistics, load_job
 from ascar.systems.lustre.layout import (
     LAYOUT,
     OSTS_MAX,
+    PROGRESSIVE_SINCE,
     UNKNOWN,
     Layout,
     Lfs,
@@ -47,19 +49,23 @@ from ascar.systems.lustre.layout import (
 )
 from ascar.systems.lustre.parameters import chosen_settings, lustre_space
 from ascar.systems.machine import describe_machine
+from ascar.systems.mount_options import mount_around
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
-from ascar.systems.undo_record import command_of
+from ascar.systems.undo_record import forget, note
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
 
     from ascar.catalogues.lustre import LustreSetting
     from ascar.space import Configuration, Space, Value
+    from ascar.systems.lustre.restoration import LustreRestoration
 
 _FILE_SYSTEM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,7}")
+_log = logging.getLogger(__name__)
+_EVICTED = "EVICTED"
 _UNDO_S = 60.0
 
 
@@ -117,6 +123,7 @@ class LustreClient(Target):
         self.options = convert(options, LustreOptions, "target")
         _check(self.options)
         self._settings = {identifier(name): one for name, one in _chosen(self.options).items()}
+        self._has_progressive = True
         self.space = self._space({}, {})
         self.owner = "lustre"
         self._opened = ExitStack()
@@ -126,7 +133,7 @@ class LustreClient(Target):
         self._jobs: JobStatistics | None = None
         self._layout: Layout | None = None
         self._directory: Path | None = None
-        self._evictions: frozenset[tuple[str, int]] = frozenset()
+        self._disturbances: frozenset[tuple[str, int, str]] = frozenset()
         self._current: Mapping[str, Value] = {}
 
     def __enter__(self) -> LustreClient:
@@ -134,16 +141,31 @@ class LustreClient(Target):
 
         Raises:
             EnvironmentLacks: there is no `lctl`, or no `lfs` for layouts.
+            Refused: another study has the file system on one of the clients.
             StageFailed: the file system is not mounted, or a target is not connected.
             StudyError: it has fewer OSTs than the study names, or the directory cannot be written to.
         """
         nodes = self.options.nodes
         program = self.options.lctl if nodes else _program("lctl", self.options.lctl)
         clients = LustreClients(nodes, program, self.options.file_system)
+        try:
+            self._keeper = self._opened.enter_context(Keeper(self.owner, user=True))
+            self._keeper.lock(*clients.locks)  # the values of another study's trial are no old ones
+            self._begin(clients, self._keeper)
+        except BaseException:
+            self._keeper = None
+            self._opened.close()
+            raise
+        self._clients = clients
+        return self
+
+    def _begin(self, clients: LustreClients, keeper: Keeper) -> None:
+        """Learn what is in force, and note what puts it back."""
         clients.begin(self._names, self.options.settings or ())
         self._settings = {name: one for name, one in self._settings.items() if one.name in clients.names}
         if self.options.osts is not None:
             self._lfs = Lfs(LocalNode(), _program("lfs", self.options.lfs))
+            self._has_progressive = clients.version() >= PROGRESSIVE_SINCE
             if self.options.osts > (osts := clients.osts()):
                 raise StudyError(
                     f"target.osts = {self.options.osts}: must be at most {osts}, the OSTs of "
@@ -154,29 +176,31 @@ class LustreClient(Target):
             servers = self.options.servers
             self._jobs = JobStatistics(servers, self.options.lctl, self.options.file_system, job)
             self._jobs.counters()
-        self._clients = clients
-        try:
-            self.space = self._space(clients.allowed(), clients.old_values())
-            self._current = dict(self.space.default())
-            self._keeper = keeper = self._opened.enter_context(Keeper(self.owner, user=True))
-            for restoration in clients.restorations:
-                keeper.undo_command(command_of(restoration), _UNDO_S)
-            self._directory = load_directory(keeper, "target.path", self.options.path, "lustre")
-        except BaseException:
-            self._opened.close()
-            raise
-        self._layout, self._evictions = None, clients.evictions()
-        return self
+        self.space = self._space(clients.allowed(), clients.old_values())
+        self._current = dict(self.space.default())
+        for restoration in clients.restorations:
+            note(keeper, restoration, None, _UNDO_S)
+        self._directory = load_directory(keeper, "target.path", self.options.path, "lustre")
+        _look_at(self.options.path, self.options.file_system)
+        self._layout, self._disturbances = None, clients.disturbances()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put everything back; the keeper does, one client after the other, what is not back yet."""
+        """Put everything back; the keeper does, one client after the other, what is not back yet.
+
+        Raises:
+            WorkError: what somebody else has changed meanwhile was left alone.
+        """
         clients, keeper, self._clients, self._keeper = self._clients, self._keeper, None, None
+        left: list[str] = []
         with self._opened:
-            if clients is not None and keeper is not None and self.options.nodes:
-                for restoration in clients.put_back():
-                    keeper.undo_forget(command_of(restoration))
+            if clients is not None and keeper is not None:
+                for restoration, lines in clients.put_back():
+                    forget(keeper, restoration)
+                    left += lines
+        if left:
+            raise WorkError(f"left alone: {'; '.join(left)}")
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force; a layout was read back when it was set."""
@@ -190,19 +214,33 @@ class LustreClient(Target):
 
         Raises:
             StageFailed: a target is not connected, or Lustre refuses a value or a layout.
+            WorkError: somebody else has changed a setting of the study.
         """
         clients, start_s = self._entered(), time.monotonic()
         clients.check_serving()
+        clients.check_own()
+        before = clients.restorations
+        clients.begin_change()
+        before = self._noted(clients, before)
         clients.put({name: int(configuration[name]) for name in self._settings})
+        self._noted(clients, before)
         steps = {"settings": time.monotonic() - start_s}
         if (layout := layout_of(configuration)) != self._layout:
             start_s = time.monotonic()
             self._lay_out(layout)
             steps["layout"] = time.monotonic() - start_s
-        self._evictions = clients.evictions()
+        self._disturbances = clients.disturbances()
         difference = self.space.change(self._current, configuration)
         self._current = dict(configuration)
         return Change.of(difference, steps)
+
+    def _noted(self, clients: LustreClients, before: Sequence[LustreRestoration]) -> list[LustreRestoration]:
+        """Have the keeper's journal say what undoes it, instead of what it said before."""
+        assert self._keeper is not None, "the target is entered"
+        restorations = clients.restorations
+        for restoration, previous in zip(restorations, before, strict=True):
+            note(self._keeper, restoration, previous, _UNDO_S)
+        return restorations
 
     def _lay_out(self, layout: Layout | None) -> None:
         """Replace the load's directory by an empty one with this layout."""
@@ -221,13 +259,18 @@ class LustreClient(Target):
         """Requests and bytes of the client, and of jobs on servers; a trial with an eviction fails.
 
         Raises:
-            StageFailed: the client was evicted since the last change, or a target is not connected.
+            StageFailed: the client was evicted or lost a target since the last change, a target is not
+                connected, or a value is not in force any more.
         """
         clients = self._entered()
-        fresh = sorted(clients.evictions() - self._evictions)
+        # An eviction begins with the loss of a connection, and tells more.
+        fresh = sorted(clients.disturbances() - self._disturbances, key=lambda one: (one[2] != _EVICTED, one))
         if fresh:
-            raise StageFailed("sample", f"{fresh[0][0]}: the client was evicted at {fresh[0][1]}")
+            device, second, state = fresh[0]
+            what = "was evicted" if state == _EVICTED else "lost the target, and recovered"
+            raise StageFailed("sample", f"{device}: the client {what} at {second} ({state})")
         clients.check_serving()
+        clients.check_unchanged({name: self._current[name] for name in self._settings})
         jobs = {} if self._jobs is None else self._jobs.counters()
         return Sample({**clients.counters(), **jobs})
 
@@ -286,8 +329,13 @@ class LustreClient(Target):
         space = lustre_space(self._settings.values(), allowed, present)
         if self.options.osts is None:
             return space
-        parameters = (*space.parameters, *layout_parameters(self.options.osts))
-        return replace(space, parameters=parameters, constraints=(*space.constraints, *layout_constraints()))
+        layouts = layout_parameters(self.options.osts, progressive=self._has_progressive)
+        constraints = layout_constraints() if self._has_progressive else []
+        return replace(
+            space,
+            parameters=(*space.parameters, *layouts),
+            constraints=(*space.constraints, *constraints),
+        )
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -303,6 +351,24 @@ def _program(key: str, name: str) -> str:
     if found is None:
         raise EnvironmentLacks(f"target.{key} = {name!r:.80}: there is no such program")
     return str(Path(found).absolute())
+
+
+def _look_at(path: str, file_system: str) -> None:
+    """Say so if a load in a directory would not use what is tuned.
+
+    Raises:
+        StudyError: it is on another Lustre file system.
+    """
+    with suppress(StageFailed):  # the kernel does not tell
+        mount = mount_around(path)
+        if mount.kind != "lustre":
+            _log.warning("target.path = %r: is on %s, not on Lustre: a load there uses nothing of it",
+                         path, mount.kind)  # fmt: skip
+        elif mount.source.rpartition(":")[2].strip("/").split("/")[0] != file_system:
+            raise StudyError(
+                f"target.path = {path!r:.200}: is on {mount.source:.80}, not on {file_system!r}; name a "
+                "directory of that"
+            )
 
 
 def _chosen(options: LustreOptions) -> Mapping[str, LustreSetting]:

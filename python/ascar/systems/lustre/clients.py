@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ascar.errors import AscarError, StageFailed
+from ascar.errors import AscarError, StageFailed, WorkError
 from ascar.nodes import node_of
 from ascar.nodes.local import LocalNode
 from ascar.space import identifier
 from ascar.systems.lustre.lctl import Lctl, allowed_by_all, setting_of
-from ascar.systems.lustre.restoration import LustreRestoration
+from ascar.systems.lustre.restoration import LustreRestoration, foreign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from ascar.space import Value
+
+_NOT_OF_LOCK = re.compile(r"[^A-Za-z0-9._-]")
 AT_A_TIME = 32
 """How many nodes are asked at the same time."""
 
@@ -32,6 +36,8 @@ class LustreNode:
         prefix: what messages put before the names of its devices.
         known: the settings that it has.
         old: their values from before the study, by full name.
+        left: the values that the study has left on all devices, by setting. None: a change is under way.
+        idle: its devices whose targets an administrator had deactivated before; nothing of them is set.
     """
 
     table: dict[str, Any] | None
@@ -39,11 +45,48 @@ class LustreNode:
     prefix: str = ""
     known: tuple[str, ...] = ()
     old: dict[str, int] = field(default_factory=dict[str, int])
+    left: dict[str, int] | None = None
+    idle: frozenset[str] = frozenset()
+
+    def values(self, names: Collection[str]) -> dict[str, float]:
+        """The values in force by full name.
+
+        Args:
+            names: settings that it has.
+
+        Raises:
+            StageFailed: a device has come or gone since the study began, or `lctl` fails.
+        """
+        found = self.present(tuple(names))
+        for full in [*found, *self.old]:
+            if setting_of(full) in names and (full in found) != (full in self.old):
+                what = "is gone" if full in self.old else "has come"
+                raise StageFailed(
+                    "lctl", f"{full.rpartition('.')[0]}: {what} since the study began; begin anew"
+                )
+        return found
+
+    def present(self, names: tuple[str, ...]) -> dict[str, float]:
+        """The values in force by full name, of whatever devices are used now."""
+        found = self.lctl.values(names)
+        return {full: value for full, value in found.items() if full.rpartition(".")[0] not in self.idle}
+
+    def check_serving(self) -> None:
+        """See that every target is connected, and is used if and only if it was when the study began.
+
+        Raises:
+            StageFailed: one is not.
+        """
+        for device in sorted(self.lctl.check_serving() ^ self.idle):
+            what = "was activated" if device in self.idle else "was deactivated"
+            raise StageFailed("lctl", f"{device}: {what} since the study began; begin anew")
 
     def put(self, wanted: Mapping[str, int]) -> None:
         """Set a value for each parameter on all devices."""
         named = {full: identifier(setting_of(full)) for full in self.old}
-        self.lctl.put({full: wanted[name] for full, name in named.items() if name in wanted})
+        chosen = {full: wanted[name] for full, name in named.items() if name in wanted}
+        self.lctl.put(chosen)
+        self.left = {setting_of(full): value for full, value in chosen.items()}
 
 
 class LustreClients:
@@ -65,6 +108,13 @@ class LustreClients:
         self._names: tuple[str, ...] = ()
 
     @property
+    def locks(self) -> tuple[str, ...]:
+        """The names of what nobody else may tune meanwhile: the file system on each client."""
+        hosts = (None if one.table is None else str(one.table.get("host", "")) for one in self._nodes)
+        named = (f":{_NOT_OF_LOCK.sub('-', host)[:100]}" if host else "" for host in hosts)
+        return tuple(dict.fromkeys(f"lustre:{self._file_system}{host}" for host in named))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The settings that every client has; empty before `begin`."""
         return self._names
@@ -80,14 +130,15 @@ class LustreClients:
             StageFailed: a target of a client is not connected, a value is not whole, or `lctl` fails.
             EnvironmentLacks: a node cannot be reached.
         """
-        self.check_serving()
+        for one, idle in zip(self._nodes, self._each(lambda one: one.lctl.check_serving()), strict=True):
+            one.idle = idle
         for one, known in zip(self._nodes, self._each(lambda one: one.lctl.known(names)), strict=True):
             one.known = tuple(dict.fromkeys((*known, *needed)))
         self._names = tuple(name for name in names if all(name in one.known for one in self._nodes))
         # Lustre may change what only one client has along with what all have: that is put back, too.
-        olds = self._each(lambda one: _whole(one.lctl.values(one.known)))
+        olds = self._each(lambda one: _whole(one.present(one.known)))
         for one, old in zip(self._nodes, olds, strict=True):
-            one.old = old
+            one.old, one.left = old, {}
 
     def allowed(self) -> dict[str, int]:
         """What all clients and their targets allow, by the names of formulas in `lustre.toml`."""
@@ -98,23 +149,45 @@ class LustreClients:
     def restorations(self) -> list[LustreRestoration]:
         """What puts each client back to what `begin` has seen."""
         return [
-            LustreRestoration(self._program, self._file_system, one.old, one.table) for one in self._nodes
+            LustreRestoration(self._program, self._file_system, one.old, one.table, one.left)
+            for one in self._nodes
         ]
 
-    def put_back(self) -> list[LustreRestoration]:
-        """Put all clients back at the same time; those are returned that are."""
+    def put_back(self) -> list[tuple[LustreRestoration, tuple[str, ...]]]:
+        """Put all clients back at the same time; those are returned that are, with what was left alone."""
         restorations = self.restorations
         with ThreadPoolExecutor(min(len(restorations), AT_A_TIME)) as pool:
-            done = list(pool.map(_is_put_back, restorations))
-        return [one for one, is_done in zip(restorations, done, strict=True) if is_done]
+            done = list(pool.map(_put_back, restorations))
+        return [
+            (restoration, tuple(f"{one.prefix}{line}" for line in lines))
+            for one, restoration, lines in zip(self._nodes, restorations, done, strict=True)
+            if lines is not None
+        ]
+
+    def check_own(self) -> None:
+        """See that nobody else has changed a setting since the study set it.
+
+        Raises:
+            WorkError: somebody has; the study ends.
+            StageFailed: `lctl` fails.
+        """
+        found = self._each(lambda one: one.values(one.known))
+        for one, present in zip(self._nodes, found, strict=True):
+            for line in foreign(one.left, one.old, present).values():
+                raise WorkError(f"{one.prefix}{line} in mid-study; the study ends")
+
+    def begin_change(self) -> None:
+        """From now on any value may be there, until `put` is done."""
+        for one in self._nodes:
+            one.left = None
 
     def check_serving(self) -> None:
-        """See that every target of every client is connected.
+        """See that every target of every client is connected, and used as when the study began.
 
         Raises:
             StageFailed: one is not.
         """
-        self._each(lambda one: one.lctl.check_serving())
+        self._each(LustreNode.check_serving)
 
     def job_variable(self) -> str:
         """Where the clients find the ID of a job; all must have it from the same place.
@@ -128,6 +201,10 @@ class LustreClients:
                 raise StageFailed("lctl", f"{one.prefix}jobid_var = {variable:.80}: must be {found[0]:.80}")
         return found[0]
 
+    def version(self) -> tuple[int, int]:
+        """The oldest version of a client; one that does not tell it counts as new."""
+        return min(self._each(lambda one: one.lctl.version()))
+
     def osts(self) -> int:
         """The OSTs that every client knows."""
         return min(self._each(lambda one: one.lctl.osts()))
@@ -138,7 +215,7 @@ class LustreClients:
         Raises:
             StageFailed: they differ, or `lctl` fails.
         """
-        return self._joint(self._each(lambda one: one.lctl.values(self._names)))
+        return self._joint(self._each(lambda one: one.values(self._names)))
 
     def old_values(self) -> dict[str, int]:
         """The same from before the study.
@@ -159,10 +236,36 @@ class LustreClients:
         """
         self._each(lambda one: one.put(wanted))
 
-    def evictions(self) -> frozenset[tuple[str, int]]:
-        """The evictions that imports remember: device, after its node, and second."""
-        found = self._each(lambda one: [(f"{one.prefix}{name}", at) for name, at in one.lctl.evictions()])
-        return frozenset(eviction for client in found for eviction in client)
+    def check_unchanged(self, wanted: Mapping[str, Value]) -> None:
+        """See that all devices of all clients still have the values that were set.
+
+        Args:
+            wanted: a value for each parameter.
+
+        Raises:
+            StageFailed: one has another: somebody has set it, or its target has connected anew.
+        """
+
+        def check(one: LustreNode) -> None:
+            for full, value in one.values(self._names).items():
+                expected = wanted[identifier(setting_of(full))]
+                if value != expected:
+                    raise StageFailed(
+                        "sample",
+                        f"{full} = {value}: is not {expected} any more; somebody has set it, or Lustre "
+                        "changed it when the target connected anew (idle_timeout=0 keeps it connected)",
+                    )
+
+        self._each(check)
+
+    def disturbances(self) -> frozenset[tuple[str, int, str]]:
+        """What imports remember of evictions and the like: device, after its node, second and state."""
+        found = self._each(lambda one: [(one.prefix, *seen) for seen in one.lctl.disturbances()])
+        return frozenset(
+            (f"{prefix}{device}", second, state)
+            for client in found
+            for prefix, device, second, state in client
+        )
 
     def counters(self) -> dict[str, float]:
         """The counters of all clients together."""
@@ -227,9 +330,8 @@ def _whole(values: Mapping[str, float]) -> dict[str, int]:
     return {full: int(value) for full, value in values.items()}
 
 
-def _is_put_back(restoration: LustreRestoration) -> bool:
+def _put_back(restoration: LustreRestoration) -> tuple[str, ...] | None:
     try:
-        restoration.carry_out()
+        return restoration.carry_out()
     except AscarError:
-        return False  # the keeper tries again, and says why
-    return True
+        return None  # the keeper tries again, and says why

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LAYOUT = ("layout", "stripe_count", "stripe_size", "first_extent")
 OSTS_MAX = 2000
 """The most stripes of a file (Lustre 2.x, wide striping)."""
+PROGRESSIVE_SINCE = (2, 10)
+"""The first version of Lustre that has progressive layouts."""
 _SIZES = tuple(1 << power for power in range(16, 31))  # multiples of 64 KiB
 _ENDS = tuple(1 << power for power in range(20, 37))
 _END = re.compile(r"lcme_extent\.e_end:\s*(\S+)")
@@ -36,16 +38,33 @@ _SIZE = re.compile(r"stripe_size:\s*([0-9]{1,18})(?![0-9])")
 _DEFINED, _PROGRESSIVE = "layout != 'inherited'", "layout == 'progressive'"
 
 
-def layout_parameters(osts: int) -> tuple[Parameter, ...]:
-    """The parameters of a layout; by default a directory has that of the one above."""
+def layout_parameters(osts: int, *, progressive: bool = True) -> tuple[Parameter, ...]:
+    """The parameters of a layout; by default a directory has that of the one above.
+
+    Args:
+        osts: the most OSTs of a file.
+        progressive: whether the client has progressive layouts.
+    """
     cost = ChangeCost.REFORMAT_RESTORE
+    kinds, described = ("inherited", "plain"), "that of the directory above, or one component."
+    if progressive:
+        kinds, described = (*kinds, "progressive"), "that of the directory above, one component, or two."
+    first_extent = ordinal(
+        "first_extent",
+        _ENDS,
+        default=1 << 26,
+        when=_PROGRESSIVE,
+        cost=cost,
+        unit="B",
+        description="Bytes of a file that lie on one OST, before the second component begins.",
+    )
     return (
         categorical(
             "layout",
-            ("inherited", "plain", "progressive"),
+            kinds,
             default="inherited",
             cost=cost,
-            description="Layout of new files: that of the directory above, one component, or two.",
+            description=f"Layout of new files: {described}",
         ),
         integer(
             "stripe_count",
@@ -65,15 +84,7 @@ def layout_parameters(osts: int) -> tuple[Parameter, ...]:
             unit="B",
             description="Bytes on one OST before the next follows.",
         ),
-        ordinal(
-            "first_extent",
-            _ENDS,
-            default=1 << 26,
-            when=_PROGRESSIVE,
-            cost=cost,
-            unit="B",
-            description="Bytes of a file that lie on one OST, before the second component begins.",
-        ),
+        *((first_extent,) if progressive else ()),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ascar.catalogues.lustre import lustre
+from ascar.catalogues.lustre import is_of, lustre, parameter_pattern
 from ascar.errors import StageFailed
 
 if TYPE_CHECKING:
@@ -24,10 +24,13 @@ _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _STATE = re.compile(r"\s*state:\s*(\S+)\s*")
 _ALLOWED = re.compile(r"\s*(max_brw_size|grant_block_size|max_mod_rpcs):\s*([0-9]{1,15})\s*")
 _MEMORY = re.compile(r"MemTotal:\s*([0-9]{1,15}) kB")
-_EVICTION = re.compile(r"\s*-\s*\[\s*([0-9]+),\s*EVICTED\s*\]")
+_FLAGS = re.compile(r"\s*import_flags:\s*\[(.*)\]\s*")
+_DISTURBED = re.compile(r"\s*-\s*\[\s*([0-9]+),\s*(EVICTED|DISCONN|REPLAY\w*|RECOVER)\s*\]")
+_TARGET = re.compile(r"-(OST[0-9A-Fa-f]{4})")
 _STATISTIC = re.compile(
     r"(\w+)\s+([0-9]+) samples \[(usecs?|bytes|reqs|regs)\](?: [0-9]+ [0-9]+ ([0-9]+)(?: [0-9]+)?)?"
 )
+_VERSION = re.compile(r"(?<![0-9.])([0-9]{1,3})\.([0-9]{1,3})(?![0-9])")
 _JOB = re.compile(r"\s*- job_id:\s+(.{1,256})")
 _COUNTED = re.compile(
     r"\s*(\w+):\s*\{ samples:\s*([0-9]{1,20}), unit:\s*\w+"
@@ -49,6 +52,11 @@ class LctlParameter:
     setting: str
     text: str
 
+    @property
+    def device(self) -> str:
+        """The kind and the name of the device."""
+        return self.full.rpartition(".")[0]
+
 
 class Lctl:
     """The `lctl` of a client.
@@ -69,7 +77,7 @@ class Lctl:
             StageFailed: it has none.
         """
         done = self._node.run([self._program, "get_param", *self._patterns(settings)], LIMIT_S)
-        found = {one.setting for one in told(done.out.decode("utf-8", errors="replace"))}
+        found = {one.setting for one in self._mine(done.out)}
         if not found:
             raise StageFailed(
                 "lctl", f"get_param: no setting is known; is {self._file_system!r} mounted?", done.err
@@ -81,6 +89,7 @@ class Lctl:
         told_by_targets = (
             (match[1], int(match[2]))
             for one in self._imports("import")
+            if not _is_deactivated(one)
             for line in one.text.splitlines()
             # Settings of bulk data are those of OSCs, and metadata have limits of their own.
             if (match := _ALLOWED.fullmatch(line)) is not None
@@ -129,30 +138,39 @@ class Lctl:
                 shown = present.get(full, "gone")
                 raise StageFailed("lctl", f"{full} = {wanted[full]}: is {shown} after set_param", refusal)
 
-    def check_serving(self) -> None:
-        """See that every target is connected.
+    def check_serving(self) -> frozenset[str]:
+        """See that every target is connected, but for those that an administrator has deactivated.
+
+        Returns:
+            The devices of these.
 
         Raises:
             StageFailed: one is not, by its state: recovery, eviction, a connection that broke.
         """
+        idle: list[str] = []
         for one in self._imports("import"):
+            if _is_deactivated(one):
+                idle.append(one.device)
+                continue
             found = [match[1] for line in one.text.splitlines() if (match := _STATE.fullmatch(line))]
             if len(found) != 1:
                 raise StageFailed("lctl", f"{one.full}: must have one line with its state, has {len(found)}")
             if found[0] not in _SERVING:
                 raise StageFailed("lctl", f"{one.full}: the state is {found[0]:.40}; must be FULL or IDLE")
+        return frozenset(idle)
 
     def osts(self) -> int:
-        """The OSTs that the client knows."""
-        return sum(one.full.startswith("osc.") for one in self._imports("import"))
+        """The OSTs that the client knows and uses, however often it has the file system mounted."""
+        used = (one.full for one in self._imports("import") if not _is_deactivated(one))
+        return len({match[1] for full in used if (match := _TARGET.search(full)) is not None})
 
-    def evictions(self) -> frozenset[tuple[str, int]]:
-        """The evictions that imports remember: device and second."""
+    def disturbances(self) -> frozenset[tuple[str, int, str]]:
+        """What imports remember of evictions, lost connections and recoveries: device, second and state."""
         return frozenset(
-            (one.full, int(match[1]))
+            (one.full, int(match[1]), match[2])
             for one in self._imports("state")
             for line in one.text.splitlines()
-            if (match := _EVICTION.match(line))
+            if (match := _DISTURBED.match(line))
         )
 
     def counters(self) -> dict[str, float]:
@@ -184,15 +202,21 @@ class Lctl:
             raise StageFailed("lctl", f"get_param jobid_var: exit status {done.status}", done.err)
         return done.out.decode("utf-8", errors="replace").strip()
 
+    def version(self) -> tuple[int, int]:
+        """The version of Lustre; where the client does not tell it, one that is newer than all."""
+        done = self._node.run([self._program, "get_param", "-n", "version"], LIMIT_S)
+        match = _VERSION.search(done.out.decode("utf-8", errors="replace"))
+        return (99, 0) if match is None else (int(match[1]), int(match[2]))
+
     def jobs(self) -> dict[tuple[str, str], dict[str, float]]:
         """What a server counts, by device and job: bytes read and written, and operations on metadata.
 
         Raises:
             StageFailed: it is no server of this file system.
         """
-        patterns = [f"{kind}.{self._file_system}-*.job_stats" for kind in ("obdfilter", "mdt")]
+        patterns = [parameter_pattern(kind, self._file_system, "job_stats") for kind in ("obdfilter", "mdt")]
         done = self._node.run([self._program, "get_param", *patterns], LIMIT_S)
-        found = list(told(done.out.decode("utf-8", errors="replace")))
+        found = self._mine(done.out)
         if not found:  # most servers have one of the two
             raise StageFailed("lctl", f"{patterns[0]}: no device; is it a server of it?", done.err)
         jobs: dict[tuple[str, str], dict[str, float]] = {}
@@ -217,7 +241,7 @@ class Lctl:
         return [lustre()[name].pattern(self._file_system) for name in settings]
 
     def _imports(self, parameter: str) -> list[LctlParameter]:
-        patterns = [f"{kind}.{self._file_system}-*.{parameter}" for kind in ("osc", "mdc")]
+        patterns = [parameter_pattern(kind, self._file_system, parameter) for kind in ("osc", "mdc")]
         found = self._told(*patterns)
         if not found:
             raise StageFailed("lctl", f"{patterns[0]}: no device; is {self._file_system!r} mounted?")
@@ -227,7 +251,18 @@ class Lctl:
         done = self._node.run([self._program, "get_param", *patterns], LIMIT_S)
         if done.status != 0:
             raise StageFailed("lctl", f"get_param: exit status {done.status}", done.err)
-        return list(told(done.out.decode("utf-8", errors="replace")))
+        return self._mine(done.out)
+
+    def _mine(self, out: bytes) -> list[LctlParameter]:
+        """The parameters of this file system's devices in what `lctl` has written."""
+        found = told(out.decode("utf-8", errors="replace"))
+        return [one for one in found if is_of(one.device.partition(".")[2], self._file_system)]
+
+
+def _is_deactivated(one: LctlParameter) -> bool:
+    """Whether an administrator has deactivated the target of an import (`lctl set_param osc.*.active=0`)."""
+    flags = (match[1] for line in one.text.splitlines() if (match := _FLAGS.fullmatch(line)))
+    return any("deactive" in told.replace(",", " ").split() for told in flags)
 
 
 def allowed_by_all(told_by_each: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What puts a client's parameters back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.lustre.restoration RECORD
+    python -m ascar.systems.lustre.restoration < RECORD
 
 `RECORD` is a `LustreRestoration` of one client as JSON; it is in the keeper's journal before anything is set.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,6 +20,10 @@ from ascar.nodes.local import LocalNode
 from ascar.systems.lustre.lctl import Lctl, setting_of
 from ascar.systems.undo_record import restore
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CUT_WHEN_CONNECTED = frozenset({"osc.max_pages_per_rpc"})
 _SERVING_S, _LOOK_S = 30.0, 1.0
 _AGAIN_S = 0.5  # an `lctl` that was started before ascar was killed has ended by then
 
@@ -32,15 +36,21 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         file_system: the name of the file system.
         values: the old values by full name, of what is set and of what Lustre changes with it.
         node: the `[[node]]` table of the client. None: this machine.
+        left: the values that the study has left on all devices, by setting: others are somebody else's. None:
+            a change was under way, and any value may be the study's.
     """
 
     program: str
     file_system: str
     values: dict[str, int]
     node: dict[str, Any] | None = None
+    left: dict[str, int] | None = None
 
-    def carry_out(self) -> None:
-        """Put everything back that still has a device.
+    def carry_out(self) -> tuple[str, ...]:
+        """Put everything back that still has a device, and that nobody else has changed.
+
+        Returns:
+            What was left alone, a line each.
 
         Raises:
             InputError: the record names what is no setting of a client.
@@ -55,10 +65,38 @@ class LustreRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             raise InputError(f"{unknown[0]!r:.80}: must be a setting of a Lustre client")
         _await_serving(lctl)
         present = lctl.values(settings)  # a file system that was mounted anew has other devices, and defaults
-        old = {full: value for full, value in self.values.items() if full in present}
+        others = foreign(self.left, self.values, present)
+        old = {full: value for full, value in self.values.items() if full in present and full not in others}
         lctl.put(old)
-        time.sleep(_AGAIN_S)
-        lctl.put(old)
+        if self.left is None:
+            time.sleep(_AGAIN_S)
+            lctl.put(old)
+        return tuple(others.values())
+
+
+def foreign(
+    left: Mapping[str, float] | None, old: Mapping[str, float], present: Mapping[str, float]
+) -> dict[str, str]:
+    """Settings with values that are neither old nor the study's, with a line that says so.
+
+    What Lustre changes by itself, along with others or when a target connects anew, is nobody's.
+
+    Args:
+        left: the values that the study has left, by setting. None: any may be.
+        old: the values from before it, by full name.
+        present: the values now; what has gone is not looked at.
+    """
+    found: dict[str, str] = {}
+    moves = {other for one in lustre().values() for other in one.changes} | _CUT_WHEN_CONNECTED
+    for full, before in old.items():
+        setting = setting_of(full)
+        if left is None or full not in present or setting in moves:
+            continue
+        mine = left.get(setting, before)
+        if present[full] not in (mine, before):
+            told = f"{full}: is {present[full]:g}, not {mine} as ascar left it"
+            found[full] = f"{told}: somebody else changed it"
+    return found
 
 
 def _await_serving(lctl: Lctl) -> None:
@@ -75,5 +113,10 @@ def _await_serving(lctl: Lctl) -> None:
             return
 
 
+def _carry_out(restoration: LustreRestoration) -> None:
+    for line in restoration.carry_out():
+        sys.stderr.write(f"{line}\n")
+
+
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], LustreRestoration, LustreRestoration.carry_out))
+    sys.exit(restore(LustreRestoration, _carry_out))

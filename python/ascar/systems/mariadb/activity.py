@@ -9,10 +9,11 @@ import time
 from typing import TYPE_CHECKING
 
 from ascar.systems.existing.activity import THROUGHPUT, ActivityTotals
-from ascar.systems.mariadb.connection import MariaSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ascar.systems.mariadb.connection import MariaSession
 
 PING = "latency_ms_ping"
 """The mean time from a request of ours, which reads no table, to its answer."""
@@ -20,7 +21,17 @@ PING = "latency_ms_ping"
 METRICS = frozenset({THROUGHPUT, PING})
 """Everything that can be told of clients."""
 
-_STATEMENTS = ("Com_select", "Com_insert", "Com_update", "Com_delete", "Com_replace", "Com_insert_select")
+_STATEMENTS = (
+    "Com_select",
+    "Com_insert",
+    "Com_insert_select",
+    "Com_update",
+    "Com_update_multi",
+    "Com_delete",
+    "Com_delete_multi",
+    "Com_replace",
+    "Com_replace_select",
+)
 
 
 class MariaActivity:
@@ -50,12 +61,17 @@ class MariaActivity:
         status = self.session.status(limit_s)
         now_s = time.monotonic()
         pings = {PING: (self._pings, self._pinged_ms)}
-        return ActivityTotals(now_s, now_s, statements(status), {}, pings)
+        return ActivityTotals(now_s, now_s, statements(status, self.session.own_selects), {}, pings)
 
 
-def statements(status: Mapping[str, str]) -> float:
-    """The statements that clients have had done, without those of this process."""
-    total = -float(MariaSession.selects)
+def statements(status: Mapping[str, str], own_selects: int) -> float:
+    """The statements that clients have had done.
+
+    Args:
+        status: the server's status variables.
+        own_selects: the SELECT statements that are our own.
+    """
+    total = -float(own_selects)
     for name in _STATEMENTS:
         text = status.get(name, "0")
         total += float(text) if text.isdigit() else 0.0

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import threading
+from collections import Counter
 from typing import ClassVar
 
 from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed
@@ -19,11 +20,21 @@ from ascar.systems.mariadb.server import pairs_of
 PORT = 3306
 
 _CONNECT_S = 10
+_BEGIN = (
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', SESSION wait_timeout = 31536000, "
+    "SESSION max_statement_time = 0"
+)
+"""A value that is out of range is refused, not made another one; a session that waits for a load stays."""
 _ERROR = re.compile(r"^ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?: (.*)$", re.MULTILINE)
 # CR_SERVER_GONE_ERROR and those beside it, ER_CONNECTION_KILLED, ER_SERVER_SHUTDOWN.
 _LOST = re.compile(rb"^ERROR (?:20(?:02|03|06|13|55)|1927|1053) ", re.MULTILINE)
 _NO_RIGHT = frozenset({"1044", "1142", "1227"})
 _SERVER = "MariaDB"
+
+
+def mariadb_client() -> str | None:
+    """The path of the client, which older versions call `mysql`; None: it is not installed."""
+    return shutil.which("mariadb") or shutil.which("mysql")
 
 
 class MariaAddress(PasswordAddress, frozen=True, kw_only=True):
@@ -61,12 +72,12 @@ class MariaSession:
         StageFailed: the server refuses the connection, with its reason.
     """
 
-    selects: ClassVar[int] = 0
-    """The SELECT statements of all sessions of this process, which are none of the server's clients."""
+    _selects: ClassVar[Counter[str]] = Counter()
+    """The SELECT statements of this process, which are none of a server's clients, by the server's name."""
     _counting: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, address: MariaAddress) -> None:
-        program = shutil.which("mariadb") or shutil.which("mysql")
+        program = mariadb_client()
         if program is None:
             raise EnvironmentLacks("mariadb is not installed; install the package mariadb-client")
         try:
@@ -75,11 +86,11 @@ class MariaSession:
             raise StageFailed("program", f"{_SERVER}: {error.message}") from error
         options = ["--no-defaults", "--batch", "--skip-column-names", "--unbuffered", "--force"]
         options += ["--skip-reconnect", f"--connect-timeout={_CONNECT_S}", *address.words()]
+        self._name = address.name
         secret = {} if password is None else {"MYSQL_PWD": password}
         self._program = ClientProgram(_SERVER, [program, *options], secret, _last_words, _LOST)
         try:
-            # A value that is out of range is refused, and not made another one.
-            self.ask("SET SESSION sql_mode = 'STRICT_ALL_TABLES'", _CONNECT_S + 5.0)
+            self.ask(_BEGIN, _CONNECT_S + 5.0)
         except BaseException:
             self.close()
             raise
@@ -93,7 +104,7 @@ class MariaSession:
         """
         mark = secrets.token_hex(8)
         with self._counting:
-            MariaSession.selects += 1 + statement.upper().startswith("SELECT")
+            self._selects[self._name] += 1 + statement.upper().startswith("SELECT")
         answer, errors = self._program.exchanged(
             f"{statement};\nSELECT '{mark}';\n", mark, statement, limit_s
         )
@@ -119,6 +130,11 @@ class MariaSession:
             StageFailed: the server does not answer.
         """
         return pairs_of(self.ask("SHOW GLOBAL STATUS", limit_s))
+
+    @property
+    def own_selects(self) -> int:
+        """The SELECT statements that this process has sent to the server, by whatever session."""
+        return self._selects[self._name]
 
     @property
     def is_open(self) -> bool:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.mariadb import mariadb
 from ascar.program.mariadb import MariaPrograms
+from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Announced, Sample
+from ascar.systems import Announced, Sample, Starter
 from ascar.systems.existing import ExistingTarget
 from ascar.systems.mariadb.activity import METRICS, MariaActivity, statements
-from ascar.systems.mariadb.connection import MariaSession
+from ascar.systems.mariadb.connection import MariaSession, mariadb_client
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, gauges_of
 from ascar.systems.mariadb.existing_options import (
     ExistingMariaDBOptions,
@@ -30,14 +31,16 @@ from ascar.systems.mariadb.existing_options import (
     mariadb_address_of,
 )
 from ascar.systems.mariadb.live_settings import MariaLiveSettings
+from ascar.systems.mariadb.live_values import TAKEN, as_taken
 from ascar.systems.mariadb.server_facts import (
     READS,
     MariaFacts,
     check_mariadb_tunable,
     mariadb_rights,
 )
-from ascar.systems.mariadb.space import live_mariadb_space
+from ascar.systems.mariadb.space import EXAMPLES, live_mariadb_space
 from ascar.systems.mariadb.statements import forms_of
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -60,6 +63,17 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
 
     kind = "mariadb"
     listed = staticmethod(mariadb)
+    starter = Starter(
+        target={"server": '"existing"', "parameters": '"expert"'},
+        shown={
+            "memory": '"8 GiB"',
+            "host": '"/run/mysqld/mysqld.sock"',
+            "port": "3306",
+            "user": '"tuner"',
+            "password_file": '"/etc/ascar/mariadb-password"',
+        },
+        space={**PLAIN, **EXAMPLES},
+    )
     watched = METRICS
     nothing = "clients sent no statement"
 
@@ -81,7 +95,8 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
 
     def _space_of(self, session: MariaSession, facts: MariaFacts) -> Space:  # noqa: ARG002
         self._told = session.variables()
-        return live_mariadb_space(self.options.parameters, self._told, self._memory_bytes)
+        taken = as_taken(session.ask(TAKEN))
+        return live_mariadb_space(self.options.parameters, self._told, self._memory_bytes, taken)
 
     def _settings_of(self, session: MariaSession, facts: MariaFacts, keeper: Keeper) -> MariaLiveSettings:
         return MariaLiveSettings(session, self._address, facts, keeper, self.space.default())
@@ -99,9 +114,11 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
             StageFailed: the server does not answer.
             WorkError: it is not the server any more that the study began on.
         """
-        status = self._entered().checked_session().status()
+        session = self._entered().checked_session()
+        status = session.status()
         # The session of an online study makes a rate of it: throughput_ops_per_s.
-        return Sample({**counters_of(status), _OPERATIONS: statements(status)}, gauges_of(status))
+        operations = statements(status, session.own_selects)
+        return Sample({**counters_of(status), _OPERATIONS: operations}, gauges_of(status))
 
     @property
     def sampled(self) -> frozenset[str]:
@@ -135,4 +152,15 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
 
     def announced(self, names: Collection[str]) -> Announced:
         """SET GLOBAL for each setting, and what is read; the right that a user needs."""
-        return Announced((*(f"SET GLOBAL {name} = ..." for name in names), *READS), (mariadb_rights(None),))
+        return Announced(
+            (*(f"SET GLOBAL {name} = ..." for name in names), *READS),
+            (mariadb_rights(None, self.options.user),),
+        )
+
+    @classmethod
+    def needs(cls) -> tuple[Need, ...]:
+        """MariaDB's client."""
+        found, packages = mariadb_client(), ("mariadb-client", "mariadb")
+        return (
+            Need("mariadb", "the client that sets the server's variables", found, ("mariadb",), *packages),
+        )

@@ -90,4 +90,4 @@ class MariaRestoration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], MariaRestoration))
+    sys.exit(restore(MariaRestoration))

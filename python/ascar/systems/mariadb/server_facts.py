@@ -24,15 +24,24 @@ _STARTED = (
 )
 _APART_S = 3.0
 _LOCK, _LOCK_S = "ascar", 3
+_REPLICATES = "SHOW ALL SLAVES STATUS"
+_RIGHTS = "SUPER, BINLOG ADMIN, CONNECTION ADMIN, SLAVE MONITOR"
+"""Up to 10.11, SUPER has the others; from 11.0 on, each is of its own (MariaDB documentation, "GRANT").
+
+They are for settings of the binary log, for those of the pool of threads and a connection where clients have
+taken all, and to see whether the server is a replica.
+"""
 
 READS = (
     "SHOW GLOBAL VARIABLES",
     "SHOW GLOBAL STATUS",
     "SHOW STATUS",
+    _REPLICATES,
+    "SELECT ... FROM information_schema.SYSTEM_VARIABLES",
     _STARTED,
-    f"SELECT GET_LOCK('{_LOCK}', 3)",
+    f"SELECT GET_LOCK('{_LOCK}', {_LOCK_S})",
 )
-"""Every statement of a study beside SET GLOBAL."""
+"""Every statement of a study beside SET GLOBAL, in short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +132,11 @@ def check_mariadb_tunable(session: MariaSession, address: MariaAddress) -> None:
     Raises:
         Refused: it is a replica, a node of a Galera cluster, read-only, or tuned by another study.
     """
-    told, status, name = session.variables(), session.status(), address.name
-    if _number(status.get("Slaves_running")) or _number(status.get("Slave_connections")):
-        raise Refused(f"{name}: is a replica; tune the primary")
+    told, name = session.variables(), address.name
+    if _replicates(session):
+        raise Refused(
+            f"{name}: is a replica; tune the primary (or, where it is a replica no more, run RESET SLAVE ALL)"
+        )
     if told.get("wsrep_on", "OFF") == "ON":
         raise Refused(
             f"{name}: is a node of a Galera cluster, whose nodes should have the same settings; tune a "
@@ -133,20 +144,41 @@ def check_mariadb_tunable(session: MariaSession, address: MariaAddress) -> None:
         )
     if told.get("read_only", "OFF") != "OFF":
         raise Refused(f"{name}: is read-only, as a replica is; tune the primary")
-    if session.ask(f"SELECT GET_LOCK('{_LOCK}', {_LOCK_S})").strip() != "1":
+    if not lock_server(session, _LOCK_S):
         raise Refused(f"{name}: is tuned by another study at this moment; wait for that study or stop it")
 
 
-def mariadb_rights(session: MariaSession | None) -> str:
+def lock_server(session: MariaSession, wait_s: int) -> bool:
+    """Take the lock of studies, which a session holds until it ends; False: another one has it.
+
+    Args:
+        session: the session.
+        wait_s: seconds to wait for it.
+
+    Raises:
+        StageFailed: the server does not answer.
+    """
+    return session.ask(f"SELECT GET_LOCK('{_LOCK}', {wait_s})").strip() == "1"
+
+
+def mariadb_rights(session: MariaSession | None, user: str | None = None) -> str:
     """The statement that gives a user the rights for a study.
 
     Args:
         session: tells the user. None: nobody has asked the server yet.
+        user: the user's name, where there is no session; None: nobody knows it.
     """
-    user, _, host = (
-        "USER@HOST" if session is None else session.ask("SELECT CURRENT_USER()").strip()
-    ).rpartition("@")
-    return f"GRANT SUPER ON *.* TO {sql_literal(user)}@{sql_literal(host)}"
+    asked = f"{user or 'USER'}@HOST" if session is None else session.ask("SELECT CURRENT_USER()").strip()
+    name, _, host = asked.rpartition("@")
+    return f"GRANT {_RIGHTS} ON *.* TO {sql_literal(name)}@{sql_literal(host)}"
+
+
+def _replicates(session: MariaSession) -> bool:
+    """Whether the server follows a primary, or is set up to; who may not know it is told of what runs."""
+    try:
+        return bool(session.ask(_REPLICATES).strip())
+    except Refused:
+        return _number(session.status().get("Slaves_running")) > 0
 
 
 def _process(pid_file: str, uptime_s: float) -> ServerProcess | None:

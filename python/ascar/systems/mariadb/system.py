@@ -13,6 +13,7 @@ Each trial starts a server of its own on a copy of the data as the load's fill l
 
 from __future__ import annotations
 
+import resource
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,17 @@ from ascar.study import convert
 from ascar.systems import Sample, Starter
 from ascar.systems.mariadb.counters import TOLD, checkpoint_cycle_s, counters_of, deferred_of, gauges_of
 from ascar.systems.mariadb.server import SOCKET, MariaServer
-from ascar.systems.mariadb.space import BY_FILE_SYSTEM, mariadb_space, settings_here
+from ascar.systems.mariadb.space import (
+    BY_FILE_SYSTEM,
+    EXAMPLES,
+    mariadb_space,
+    settings_here,
+    settings_in_force,
+)
 from ascar.systems.mariadb.statements import forms_of, settings_of, statements_of
 from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,8 +45,10 @@ if TYPE_CHECKING:
     from ascar.space import Configuration, Value
     from ascar.systems import System
     from ascar.systems.keeper import Keeper
+    from ascar.systems.own_server import Given
 
 _CONNECTIONS_MAX = 10_000
+_POOL, _CHUNK = "innodb_buffer_pool_size", "innodb_buffer_pool_chunk_size"
 _SETTLE_S = 600.0
 
 
@@ -81,7 +91,19 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     listed = staticmethod(mariadb)
     told = TOLD
     default_workload: str | None = "sysbench"
-    starter = Starter(target={"parameters": '"expert"', "memory": '"1 GiB"'}, online={"server": "existing"})
+    starter = Starter(
+        target={"parameters": '"expert"', "memory": '"1 GiB"'},
+        shown={
+            "memory_limit": '"2 GiB"',
+            "user": '"mysql"',
+            "version": "10",
+            "settings": '{ innodb_buffer_pool_size = "1G", innodb_flush_method = "fsync" }',
+        },
+        space={**PLAIN, **EXAMPLES},
+        workload=lambda: {"kind": '"sysbench"'},
+        online={"server": "existing"},
+    )
+    asks_of_today = True
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, MariaDBOptions, "target")
@@ -96,8 +118,23 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         super().__init__(self.options, known)
         self.advice = advised_values(known, self._memory_bytes)
         self.space = mariadb_space(
-            given.parameters, known, self._given, given.max_connections, self._memory_bytes
+            given.parameters,
+            known,
+            self._given,
+            given.max_connections,
+            self._memory_bytes,
+            files=_files_max(),
         )
+
+    def _taken(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """What the installed server makes of the settings of today.
+
+        Raises:
+            StudyError: it does not take one as it is.
+        """
+        if not given:
+            return {}
+        return settings_in_force(self._programs, self.options.max_connections, self._known, given)
 
     @classmethod
     def variant(cls, options: Mapping[str, Any]) -> type[System]:
@@ -170,10 +207,23 @@ class MariaDB(ConfiguredTarget[MariaServer]):
         return settings_of(self._whole(configuration))
 
     def _settings(self) -> Mapping[str, str]:
-        return self._entered().settings()
+        """What the server says; before 10.11.12 its buffer pool has whole chunks (buf_pool_size_align)."""
+        told, wanted = self._entered().settings(), (self._current or {}).get(_POOL)
+        chunk = told.get(_CHUNK, "")
+        if isinstance(wanted, int) and chunk.isdigit() and int(chunk):
+            whole = -(-wanted // int(chunk)) * int(chunk)
+            if told.get(_POOL) == str(whole):
+                return {**told, _POOL: str(wanted)}
+        return told
 
     def _set(self, before: Configuration, after: Configuration) -> None:
         """Change what differs, statement by statement."""
         changed = self._changed(before, after)
         if changed:
             self._entered().ask(" ".join(statements_of(changed, before)))
+
+
+def _files_max() -> int | None:
+    """The files that the server may open, who gets no more than we; None: as many as it wants."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return None if most == resource.RLIM_INFINITY else most

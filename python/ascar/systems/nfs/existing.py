@@ -41,7 +41,7 @@ from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
 from ascar.systems.nfs.target import NfsTarget
 from ascar.systems.steps import SecondsByStep
-from ascar.systems.undo_record import command_of
+from ascar.systems.undo_record import note
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class ExistingNfs(NfsTarget):
             present = self._ends.values(self._settings.values())
             self._settings = self._tunable(present)
             if self._mount is not None:
-                undo.undo_command(command_of(self._restoration(self._mount, present)), RESTORE_S)
+                note(undo, self._restoration(self._mount, present), None, RESTORE_S)
             key, path = ("path", self.options.path) if self.options.path else ("export", self.options.export)
             # Removed before: nothing of ours is on the mount when it is unmounted.
             self._directory = load_directory(undo, f"target.{key}", path or "", "nfs", RESTORE_S)

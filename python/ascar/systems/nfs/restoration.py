@@ -1,6 +1,6 @@
 """What puts a mount of this machine back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.nfs.restoration RECORD
+    python -m ascar.systems.nfs.restoration < RECORD
 
 `RECORD` is an `NfsRestoration` as JSON; it is in the keeper's journal before anything is changed.
 """
@@ -80,4 +80,4 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], NfsRestoration, NfsRestoration.carry_out))
+    sys.exit(restore(NfsRestoration, NfsRestoration.carry_out))

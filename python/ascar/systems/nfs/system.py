@@ -100,7 +100,6 @@ class Nfs(NfsTarget):
     starter = Starter(
         target={"parameters": '"expert"', "disk": '"read-ahead-cliff"', "disk_size": '"2 GiB"'},
         space={
-            "preset": '#preset = "storage-v5"',
             "allow_cost": '#allow_cost = ["dyn-kernel", "dyn-app", "umount-mount"]',
             "weaker": "durability",
             "pinned": "nconnect = 1",

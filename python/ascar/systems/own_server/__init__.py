@@ -1,6 +1,6 @@
 """Servers of a study's own: what PostgreSQL, Redis and MariaDB have in common."""
 
-from ascar.systems.own_server.configured import ConfiguredKeys, ConfiguredTarget, Given
+from ascar.systems.own_server.configured import ConfiguredKeys, ConfiguredTarget, Given, as_wanted
 from ascar.systems.own_server.server import OwnServer
 from ascar.systems.own_server.target import OwnServerTarget, ServerKeys, memory_of
 
@@ -11,5 +11,6 @@ __all__ = [
     "OwnServer",
     "OwnServerTarget",
     "ServerKeys",
+    "as_wanted",
     "memory_of",
 ]

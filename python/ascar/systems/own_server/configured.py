@@ -7,7 +7,7 @@ the data that the one before left, while the server works.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ascar.errors import SpaceError, StudyError
 from ascar.results.trial import Change
 from ascar.space import ChangeCost
 from ascar.space.parameter import identifier
+from ascar.space.suggestion import hint
 from ascar.systems.own_server.target import START_S, OwnServerTarget, ServerKeys
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class ConfiguredTarget(OwnServerTarget[S]):
     """What such targets do alike.
 
     A kind lists its settings (`listed`), and says how they are read (`_settings`) and changed while the
-    server works (`_set`).
+    server works (`_set`). One whose programs tell which values they take also says what these make of the
+    settings of today (`_taken`).
 
     Args:
         keys: the checked keys of `[target]`.
@@ -57,12 +59,24 @@ class ConfiguredTarget(OwnServerTarget[S]):
         EnvironmentLacks: the package's account is missing.
     """
 
+    asks_of_today: ClassVar[bool] = False
+    """Whether the kind's programs say which numbers of today they take; else the list's ranges do."""
+
     def __init__(self, keys: ConfiguredKeys, known: Iterable[RankedSetting]) -> None:
         super().__init__(keys)
         self._data = keys.data
         self._known = {one.name: one for one in known}
-        self._given = settings_of_today(keys.settings, self._known)
+        given = settings_of_today(keys.settings, self._known, searched=not self.asks_of_today)
+        self._given = self._taken(given)
         self._afresh = False
+
+    def _taken(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """The settings of the server of today: those that a study gives, and what comes with them.
+
+        Raises:
+            StudyError: the server does not take a value as it is.
+        """
+        return dict(given)
 
     def _settings(self) -> Mapping[str, str]:
         """What the server says of all its settings, by its own names."""
@@ -122,7 +136,7 @@ class ConfiguredTarget(OwnServerTarget[S]):
             return {}
         told, asked = self._settings(), set(names) & set(self._current)
         return {
-            one.parameter_name: _as_wanted(one.value(told[one.name]), self._current[one.parameter_name])
+            one.parameter_name: as_wanted(one.value(told[one.name]), self._current[one.parameter_name])
             for one in self._known.values()
             if one.parameter_name in asked and one.name in told
         }
@@ -152,19 +166,27 @@ class ConfiguredTarget(OwnServerTarget[S]):
         }
 
 
-def _as_wanted(told: Value, wanted: Value) -> Value:
-    """What a server tells, which prints six decimals of a number that is not whole."""
+def as_wanted(told: Value, wanted: Value) -> Value:
+    """What a server tells, which prints six decimals of a number that is not whole.
+
+    Args:
+        told: the value that it tells.
+        wanted: the value that was set; it is what is told where that is no more than its six decimals.
+    """
     if isinstance(wanted, float) and isinstance(told, (int, float)) and abs(told - wanted) <= _DECIMAL:
         return wanted
     return told
 
 
-def settings_of_today(settings: Mapping[str, Given], known: Mapping[str, RankedSetting]) -> dict[str, Given]:
+def settings_of_today(
+    settings: Mapping[str, Given], known: Mapping[str, RankedSetting], *, searched: bool = True
+) -> dict[str, Given]:
     """What a study says of its server's settings, by the server's names.
 
     Args:
         settings: as the study gives them.
         known: the settings that the server has, by its names.
+        searched: whether numbers have to be such as a search tries; else the server is asked.
 
     Raises:
         StudyError: there is no such setting, the study may not set it, or it cannot have that value.
@@ -175,12 +197,16 @@ def settings_of_today(settings: Mapping[str, Given], known: Mapping[str, RankedS
         key = f"target.settings.{given[:60]}"
         one = named.get(identifier(given))
         if one is None:
-            raise StudyError(f"{key}: must be a setting that the wide space has: {', '.join(known)}")
+            raise StudyError(
+                f"{key}: must be a setting that bears on speed, as the wide space lists them"
+                f"{hint(given, list(known))}"
+            )
         if one.set_by.startswith("target."):
             raise StudyError(f"{key}: must be left out; set {one.set_by} instead")
         try:
             wanted = one.value(str(value)) if isinstance(value, str) or one.kind == "choice" else value
-            found[one.name] = one.parameter(wanted).default
+            made = one.parameter(wanted) if searched else one.parameter_in_force(wanted)
+            found[one.name] = made.default
         except SpaceError as error:
             raise StudyError(f"{key} = {value!r}: {error.message}") from None
     return found

@@ -207,4 +207,4 @@ def _replace(file: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], PostgresRestoration))
+    sys.exit(restore(PostgresRestoration))

@@ -1,6 +1,6 @@
 """What puts the settings of a Redis server back, by ascar itself or, if it was killed, by the keeper.
 
-    python -m ascar.systems.redis.restoration RECORD
+    python -m ascar.systems.redis.restoration < RECORD
 
 `RECORD` is a `RedisRestoration` as JSON. CONFIG SET changes the memory of a process alone, so that nothing is
 left to do once that process has ended.
@@ -96,4 +96,4 @@ _REWRITTEN = (
 
 
 if __name__ == "__main__":
-    sys.exit(restore(sys.argv[1], RedisRestoration))
+    sys.exit(restore(RedisRestoration))

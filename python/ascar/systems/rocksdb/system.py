@@ -21,14 +21,21 @@ from ascar.program.rocksdb import RocksPrograms
 from ascar.quoting import comment
 from ascar.results.machine import Need
 from ascar.study import convert
-from ascar.systems import Sample
+from ascar.systems import Sample, Starter
 from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
 from ascar.systems.program.foreground import MARK, ending_of
 from ascar.systems.rocksdb.database import RocksDatabase
 from ascar.systems.rocksdb.event_log import events_of, log_bytes
 from ascar.systems.rocksdb.options_file import options_lines
-from ascar.systems.rocksdb.space import options_here, rocksdb_space
+from ascar.systems.rocksdb.space import (
+    BY_OTHERS,
+    EXAMPLES,
+    options_here,
+    options_in_force,
+    rocksdb_space,
+)
+from ascar.systems.starter import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,13 +44,12 @@ if TYPE_CHECKING:
     from ascar.results.trial import Change
     from ascar.space import Configuration, Value
     from ascar.systems.keeper import Keeper
+    from ascar.systems.own_server import Given
     from ascar.workspace import Workspace
 
 _TOTALS = ("flushes", "flushed_bytes", "compactions", "compacted_bytes", "stalls")
 _SETTLE_S = 600.0
 _GRACE_S = 5.0
-BY_OTHERS = ("compaction_readahead_size", "max_open_files")
-"""Options that RocksDB sets itself where others ask for it: direct reads, and the limit of open files."""
 
 
 class RocksDBOptions(ConfiguredKeys, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +87,18 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
     listed = staticmethod(rocksdb)
     told = frozenset(f"rocksdb_{name}" for name in _TOTALS)
     default_workload: str | None = "db_bench"
+    starter = Starter(
+        target={"parameters": '"expert"', "memory": '"1 GiB"'},
+        shown={
+            "memory_limit": '"2 GiB"',
+            "user": '"nobody"',
+            "version": "7",
+            "settings": '{ write_buffer_size = "128M", compression = "kLZ4Compression" }',
+        },
+        space={**PLAIN, **EXAMPLES},
+        workload=lambda: {"kind": '"db_bench"'},
+    )
+    asks_of_today = True
     changes_while_working = frozenset()
     """A database keeps the options that it is opened with; the load opens it once a run."""
 
@@ -93,6 +111,14 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         self._putting_off = tuple(one for one in here if one.puts_off)
         self.space = rocksdb_space(self.options.parameters, here, self._given, self._memory_bytes)
         self._ending: list[str] | None = None
+
+    def _taken(self, given: Mapping[str, Given]) -> dict[str, Given]:
+        """What RocksDB makes of the options of today.
+
+        Raises:
+            StudyError: it does not take one as it is.
+        """
+        return options_in_force(self._programs, self._known, given) if given else {}
 
     @classmethod
     def for_session(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -171,14 +197,15 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
         return {**super().describe(), "rocksdb": self._programs.version}
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
-        """The lines of an OPTIONS file; for a shell, comments that say what it holds."""
+        """The lines of an OPTIONS file, options of today among them; for a shell, comments of the chosen."""
         kept = {name: value for name, value in configuration.items() if name in chosen}
         if not kept:
             return {}
+        today = {self._known[name].parameter_name: value for name, value in self._given.items()}
         lines = options_lines(self._programs, kept)
         told = [line.strip() for line in lines if "=" in line and "version=" not in line]
         return {
-            "rocksdb-options": lines,
+            "rocksdb-options": options_lines(self._programs, {**today, **kept}),
             "shell": [comment(f"open the database with {line} (--as rocksdb-options)") for line in told],
         }
 

@@ -160,6 +160,52 @@ fn sequential_streams_are_merged_into_long_runs() {
     assert!(followed > 0.9, "{followed}");
 }
 
+/// In which order a device that holds one entry serves requests (whether each writes, its place in MiB) that come while
+/// it serves the first of them.
+fn served(requests: &[(bool, u64)], queue: Queue) -> Vec<u64> {
+    let queue = Queue {
+        device_depth: 1,
+        read_order: Order::Elevator,
+        ..queue
+    };
+    let mut storage = station(&Memory::default().into(), &queue);
+    for (number, (write, mib)) in requests.iter().enumerate() {
+        let request = DeviceRequest {
+            tag: number as u32,
+            write: *write,
+            position_bytes: mib << 20,
+            length_bytes: 65_536,
+        };
+        storage.submit(number as u64, request);
+        storage.advance(number as u64, &mut Vec::new());
+    }
+    let (tags, _) = drain(storage.as_mut(), requests.len() as u64);
+    tags.iter().map(|tag| requests[*tag as usize].1).collect()
+}
+
+#[test]
+fn a_sweep_that_has_ended_begins_again_with_the_oldest() {
+    let writes = [50, 70, 20, 10, 90, 30].map(|mib| (true, mib));
+    assert_eq!(served(&writes, linux()), [50, 70, 90, 20, 30, 10]);
+}
+
+#[test]
+fn a_batch_ends_where_its_sweep_ends() {
+    let requests = [(true, 50), (true, 10), (true, 60), (false, 95)];
+    assert_eq!(served(&requests, linux()), [50, 60, 95, 10]);
+}
+
+#[test]
+fn each_direction_goes_on_with_its_own_sweep() {
+    let queue = Queue {
+        batch: 1,
+        writes_starved: 1,
+        ..linux()
+    };
+    let requests = [(true, 50), (true, 10), (true, 60), (false, 90), (false, 91)];
+    assert_eq!(served(&requests, queue), [50, 90, 60, 91, 10]);
+}
+
 #[test]
 fn nothing_starves() {
     // A stream of writes that always adjoin, and others far away.
