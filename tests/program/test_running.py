@@ -73,10 +73,10 @@ def test_arguments_are_never_parsed_by_a_shell(place):
 
 
 def test_a_program_that_is_not_there_fails_its_stage(place):
-    ended = run_program(Program("fill", ["/proc/nonexistent/program"], 5), place)
+    ended = run_program(Program("fill", ["/proc/absent/program"], 5), place)
     assert ended.status == 127
     with pytest.raises(StageFailed, match="fill: program exited with 127"):
-        check(Program("fill", ["/proc/nonexistent/program"], 5), ended)
+        check(Program("fill", ["/proc/absent/program"], 5), ended)
 
 
 def test_a_directory_that_is_not_there_fails_its_stage(tmp_path):

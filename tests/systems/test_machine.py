@@ -45,7 +45,7 @@ def test_a_device_that_a_container_hides_is_none(monkeypatch):
 
 
 def test_programs_are_found_where_administrators_have_them(monkeypatch):
-    monkeypatch.setenv("PATH", "/proc/nonexistent")
+    monkeypatch.setenv("PATH", "/proc/absent")
     assert find_program("mke2fs") is None or "/sbin/" in str(find_program("mke2fs"))
     assert find_program("no-such-program") is None
 

@@ -432,7 +432,7 @@ def test_a_wrong_setting_of_today_is_one_line(settings: dict[str, Any], words: s
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory"),
+        ({"directory": "/proc/absent/x"}, "target.directory = '/proc/absent/x': is not a directory"),
         ({"parameters": "all"}, "target.parameters"),
         ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"max_connections": 3}, "target.max_connections = 3: must be from 10"),

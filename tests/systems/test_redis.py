@@ -167,7 +167,7 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory"),
+        ({"directory": "/proc/absent/x"}, "target.directory = '/proc/absent/x': is not a directory"),
         ({"parameters": "all"}, "target.parameters"),
         ({"memory": "much"}, "target.memory = 'much': is not a size"),
         ({"data": "old"}, "target.data"),

@@ -154,7 +154,7 @@ def test_without_a_directory_it_goes_to_the_cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"directory": "/proc/nonexistent/x"}, "target.directory = '/proc/nonexistent/x': is not a directory; make it"),
+        ({"directory": "/proc/absent/x"}, "target.directory = '/proc/absent/x': is not a directory; make it"),
         ({"directory": ""}, "target.directory = '': must be a path"),
         ({"directory": "a\0b"}, "must be a path"),
         ({"directory": 5}, "target.directory = 5: must be"),

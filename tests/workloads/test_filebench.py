@@ -104,7 +104,7 @@ def test_the_data_set_is_what_was_filled(tmp_path: Path) -> None:
     [
         ({"personality": "nosuch"}, ["nosuch", "mailserver-def"]),
         ({"personality": "mailserver", "wml": "x"}, ["workload.wml"]),
-        ({"wml": "/proc/nonexistent.f"}, ["workload.wml", "/proc/nonexistent.f"]),
+        ({"wml": "/proc/absent.f"}, ["workload.wml", "/proc/absent.f"]),
         ({"scale": 0}, ["workload.scale"]),
         ({"threads": 0}, ["workload.threads"]),
         ({"seed": -1}, ["workload.seed"]),

@@ -197,7 +197,7 @@ def _where(process: Path) -> str:
             {"preset": "small-files-fsync", "options": SMALL},
             "workload.options: cannot be given together with workload.preset",
         ),
-        ({"job": "/proc/nonexistent.fio"}, "workload.job = '/proc/nonexistent.fio': No such file or directory"),
+        ({"job": "/proc/absent.fio"}, "workload.job = '/proc/absent.fio': No such file or directory"),
         ({"job": "/etc"}, "workload.job = '/etc': Is a directory"),
         ({"options": {"rw": "sideways"}}, "workload.options.rw = 'sideways': must be one of"),
         ({"options": {"rw": "read", "bs": "abc"}}, "fio --parse-only refuses the job: .*bs=abc"),

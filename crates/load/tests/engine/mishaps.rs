@@ -9,7 +9,7 @@ fn a_load_that_is_refused_makes_nothing() {
     let left = || std::fs::read_dir(scratch.path()).unwrap().count();
     for (words, named) in [
         (
-            ["--record", "/proc/nonexistent/record.csv"].as_slice(),
+            ["--record", "/proc/absent/record.csv"].as_slice(),
             "--record",
         ),
         (&["--no-fill"], "--no-fill"),
@@ -29,7 +29,7 @@ fn options_are_refused_by_name() {
     let mail = ["--personality", "mailserver"];
     let cases: [(&[&str], &str); 12] = [
         (&["--personality", "nosuch"], "--personality"),
-        (&["--wml", "/proc/nonexistent.f"], "--wml"),
+        (&["--wml", "/proc/absent.f"], "--wml"),
         (&[], "--personality or --wml"),
         (
             &["--personality", "mailserver", "--wml", "x"],
@@ -69,7 +69,7 @@ fn options_are_refused_by_name() {
             "{words:?}: {text}"
         );
     }
-    let nowhere = [&mail[..], &["--dir", "/proc/nonexistent"]].concat();
+    let nowhere = [&mail[..], &["--dir", "/proc/absent"]].concat();
     let (status, text) = common::load(&nowhere).unwrap_err();
     assert!(status == 2 && text.contains("--dir"), "{text}");
     let (status, text) = common::load(&mail).unwrap_err();
