@@ -54,12 +54,14 @@ mod ioctl {
     const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
     const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
     const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
+    const BLKROSET: libc::c_ulong = 0x125D;
     const BLKFLSBUF: libc::c_ulong = 0x1261;
 
     nix::ioctl_none_bad!(clear, LOOP_CLR_FD);
     nix::ioctl_read_bad!(status, LOOP_GET_STATUS64, LoopInfo);
     nix::ioctl_write_ptr_bad!(configure, LOOP_CONFIGURE, LoopConfig);
     nix::ioctl_none_bad!(get_free, LOOP_CTL_GET_FREE);
+    nix::ioctl_write_ptr_bad!(set_read_only, BLKROSET, libc::c_int);
     nix::ioctl_none_bad!(flush_buffers, BLKFLSBUF);
 }
 
@@ -96,7 +98,10 @@ fn configure(device: &File, image: &File, direct_io: bool) -> nix::Result<()> {
     config.fd = image.as_raw_fd() as u32;
     config.info.flags = if direct_io { LO_FLAGS_DIRECT_IO } else { 0 };
     // SAFETY: the structure is the kernel's and lives through the call.
-    unsafe { ioctl::configure(device.as_raw_fd(), &config) }.map(|_| ())
+    unsafe { ioctl::configure(device.as_raw_fd(), &config) }?;
+    // A device that somebody has made read-only (`blockdev --setro`) stays so for the next file.
+    // SAFETY: the kernel reads one number, which lives through the call.
+    unsafe { ioctl::set_read_only(device.as_raw_fd(), &0) }.map(|_| ())
 }
 
 /// Whether the kernel really goes past the page cache of the image's file system.
@@ -180,4 +185,54 @@ pub fn flush_buffers(device: &File) -> Result<()> {
 
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
+    const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
+    /// Nobody gets this one as the next that is free.
+    const FAR: libc::c_int = 40_961;
+
+    nix::ioctl_write_int_bad!(add, LOOP_CTL_ADD);
+    nix::ioctl_write_int_bad!(remove, LOOP_CTL_REMOVE);
+
+    #[test]
+    fn a_device_that_was_left_read_only_takes_writes() {
+        let Ok(control) = open("/dev/loop-control".as_ref()) else {
+            return; // nobody but root, where the module is loaded
+        };
+        // SAFETY: takes a number.
+        if unsafe { add(control.as_raw_fd(), FAR) }.is_err() {
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("ascar-loop-{}", std::process::id()));
+        let image = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .unwrap();
+        std::fs::remove_file(&path).unwrap();
+        image.set_len(1 << 20).unwrap();
+        let device = open(format!("/dev/loop{FAR}").as_ref()).unwrap();
+        configure(&device, &image, false).unwrap();
+        // SAFETY: the kernel reads one number; the others take no argument.
+        unsafe { ioctl::set_read_only(device.as_raw_fd(), &1) }.unwrap();
+        assert!(device.write_at(&[1; 512], 0).is_err());
+        unsafe { ioctl::clear(device.as_raw_fd()) }.unwrap();
+        drop(device);
+        let device = open(format!("/dev/loop{FAR}").as_ref()).unwrap();
+        configure(&device, &image, false).unwrap();
+        let written = device.write_at(&[1; 512], 0);
+        unsafe { ioctl::clear(device.as_raw_fd()) }.unwrap();
+        drop(device);
+        let removed = unsafe { remove(control.as_raw_fd(), FAR) };
+        assert_eq!(written.unwrap(), 512);
+        removed.unwrap();
+    }
 }
