@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import signal
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from ascar.errors import EnvironmentLacks
+from howtos import followed
 from own_servers import end_at_a_moment, nothing_is_left, server_place
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class OwnServerStudy(ABC):
         kind: the kind of the target.
         text: the study; PLACE stands for the directory of the server.
         program: what the command lines of its processes have in them.
+        smaller: lines of the study that `ascar init` writes, and what makes its data smaller.
         searched: parameters of the best configuration.
         forms: what it is exported as.
         packages: what the doctor names.
@@ -38,6 +39,7 @@ class OwnServerStudy(ABC):
     kind: ClassVar[str]
     text: ClassVar[str]
     program: ClassVar[str]
+    smaller: ClassVar[dict[str, str]] = {}
     searched: ClassVar[tuple[str, ...]]
     forms: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]]
@@ -70,17 +72,18 @@ class OwnServerStudy(ABC):
         return path
 
     @pytest.mark.slow
-    def test_it_is_tuned_and_exported_and_nothing_is_left(
-        self, ascar: Callable[..., Any], place: Path, study: Path
+    def test_what_the_how_to_begins_with_tunes_and_exports_and_nothing_is_left(
+        self, ascar: Callable[..., Any], place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        study.write_text(re.sub(r"trials = \d+", "trials = 2", study.read_text()))
-        tuned = ascar("tune", study, "--json")
-        assert tuned.status in {0, 3}, tuned.err
-        assert tuned.document["counts"]["complete"] >= 2, tuned.err
+        monkeypatch.chdir(tmp_path)
+        changes = {'#directory = "..."': f'directory = "{place}"', **self.smaller}
+        assert followed(ascar, self.kind, changes) == ["init", "check", "tune", "export"]
         assert nothing_is_left(place, self.program)
-        assert set(tuned.document["best"]["configuration"]) >= set(self.searched)
+        outcome = ascar("history", "show", self.kind, "--json").document["outcome"]
+        assert outcome["counts"]["complete"] >= 2
+        assert set(outcome["best"]["configuration"]) >= set(self.searched)
         for form in self.forms:
-            exported = ascar("export", study, "--as", form, "--json").document
+            exported = ascar("export", self.kind, "--as", form, "--json").document
             assert len(exported["lines"]) >= len(exported["chosen"])
 
     @pytest.mark.slow

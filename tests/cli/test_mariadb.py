@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -47,6 +47,7 @@ pytestmark = pytest.mark.skipif(
 
 class TestMariaDBStudy(OwnServerStudy):
     kind, text, program = "mariadb", TEXT, "mariadb"
+    smaller: ClassVar = {"#rows = 100000": "rows = 10000"}
     searched = ("innodb_io_capacity", "sort_buffer_size")
     forms = ("my.cnf", "set-global")
     packages = ("mariadb-server", "sysbench")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -45,6 +45,7 @@ pytestmark = pytest.mark.skipif(not rocksdb_installed(), reason="db_bench is not
 
 class TestRocksDBStudy(OwnServerStudy):
     kind, text, program = "rocksdb", TEXT, "db_bench"
+    smaller: ClassVar = {"#keys = 1000000": "keys = 50000"}
     searched = ("write_buffer_size",)
     forms = ("rocksdb-options",)
     packages = ("rocksdb-tools",)
