@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -43,9 +43,25 @@ pytestmark = pytest.mark.skipif(not ceph_installed(), reason="Ceph is not instal
 
 class TestCephStudy(OwnServerStudy):
     kind, text, program = "ceph", TEXT, "ceph"
+    smaller: ClassVar = {
+        'budget = "10 min"': 'budget = "4 min"',
+        "#trials = 100": "trials = 2",
+        "#objects = 10000": "objects = 2000",
+    }
+    searched = ("debug_osd", "osd_op_num_shards")
+    forms = ("shell", "ceph-config")
     packages = ("ceph-osd",)
     of_example, ends_within_s = "osd_op_num_shards", 30.0
     account = staticmethod(ceph_account)
+
+    @pytest.mark.slow
+    @pytest.mark.cluster
+    def test_what_the_how_to_begins_with_tunes_and_exports_and_nothing_is_left(
+        self, ascar: Callable[..., Any], place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        super().test_what_the_how_to_begins_with_tunes_and_exports_and_nothing_is_left(
+            ascar, place, tmp_path, monkeypatch
+        )
 
     @pytest.mark.slow
     def test_it_is_tuned_and_exported_and_nothing_is_left(
