@@ -128,13 +128,13 @@ def modules_of_go(told: str) -> list[tuple[str, str]]:
 
 
 def texts_in(folder: Path) -> tuple[str, ...]:
-    """The texts of licences in a folder of sources and below, in the order of their names."""
+    """The texts of licences in a folder and below, in the order of their paths; an empty file is none."""
     files = (
         file
         for file in sorted(folder.rglob("*"))
         if FILES_OF_LICENCES.fullmatch(file.name) and file.suffix not in NO_TEXT and file.is_file()
     )
-    return tuple(file.read_text("utf-8") for file in files)
+    return tuple(text for text in (file.read_text("utf-8") for file in files) if text.strip())
 
 
 def document(what: str, parts: Iterable[Part]) -> str:

@@ -120,7 +120,7 @@ def test_the_message_server_of_the_package_has_the_texts_of_its_modules() -> Non
 
 
 def test_a_crate_without_a_text_is_named_with_what_to_do(third_party: ModuleType, tmp_path: Path) -> None:
-    bare = crate(tmp_path, src="LICENSE", license_toml="Free to all", README="MIT")
+    bare = crate(tmp_path, src="LICENSE", license_toml="Free to all", README="MIT", LICENSE=" \n")
     with pytest.raises(third_party.LacksLicence, match=r"lonely 1.2.3 \(MIT\) .* packaging/licences/lonely/"):
         third_party.of_crates([bare])
 
