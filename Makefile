@@ -54,6 +54,7 @@ explore: setup ## Look at what was measured, in the browser (ARGS=..., default: 
 
 page: ## Build the page of `ascar explore` from web/ (Node 20 or newer), which the package carries
 	cd web && npm ci --no-audit --no-fund --silent && npm run --silent build
+	@$(MAKE) --no-print-directory licences
 
 test: setup-dev ## Run the tests, several at a time (WORKERS=...)
 	@scripts/test quick $(WORKERS)
@@ -109,6 +110,9 @@ outputs: setup-dev ## Run the commands of the documentation again and write what
 pictures: setup-dev ## Take the pictures of the documentation again, in a real browser
 	@PICTURES=1 $(BIN)/python -m pytest -q -n 0 tests/web/test_pictures.py
 
+licences: ## Write the licences of what others wrote into the files that packages have of them
+	python3 scripts/third_party.py
+
 docs: setup-dev ## Make the reference pages from the code
 	$(BIN)/python scripts/reference.py
 
@@ -130,5 +134,5 @@ install-keeper: ## As root: let users tune through sudo (ALLOW="alice %storage";
 clean: ## Remove everything that was built here
 	rm -rf target .venv .uv build
 
-.PHONY: help setup online testbed s3 setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench docs site outputs pictures static c-library install-c \
+.PHONY: help setup online testbed s3 setup-dev tune explore page test test-slow proof lint lint-python lint-crates wheels check-wheels packages image release audit bench licences docs site outputs pictures static c-library install-c \
     install-keeper clean

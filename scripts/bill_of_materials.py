@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -49,7 +50,7 @@ def bill() -> dict[str, Any]:
     document["components"] = sorted(
         [
             *(one for one in document["components"] if one["bom-ref"] not in elsewhere),
-            *_crates(),
+            *(_component("cargo", one["name"], one["version"], one["license"]) for one in crates(*SHIPPED)),
             *_packages_of_the_page(),
         ],
         key=lambda one: (one["name"], one["version"], one.get("purl", "")),
@@ -64,9 +65,14 @@ def bill() -> dict[str, Any]:
     return document
 
 
-def _crates() -> list[dict[str, Any]]:
-    words = ("cargo", "metadata", "--locked", "--format-version", "1", "--features", "ascard/online")
-    metadata = json.loads(_said(*words, *(f"--filter-platform={target}" for target in TARGETS)))
+def crates(*ours: str, through_macros: bool = True) -> list[dict[str, Any]]:
+    """What crates of ours need to run, as `cargo metadata` describes it, by name and version.
+
+    Args:
+        ours: names of crates of this workspace.
+        through_macros: also what procedural macros are built from, of which no program has anything.
+    """
+    metadata = _metadata()
     packages = {one["id"]: one for one in metadata["packages"]}
     needs = {
         node["id"]: [
@@ -75,17 +81,25 @@ def _crates() -> list[dict[str, Any]]:
         for node in metadata["resolve"]["nodes"]
     }
     found: set[str] = set()
-    waiting = [key for key, one in packages.items() if one["name"] in SHIPPED]
+    waiting = [key for key, one in packages.items() if one["name"] in ours]
     while waiting:
         key = waiting.pop()
         if key not in found:
             found.add(key)
-            waiting += needs[key]
-    return [
-        _component("cargo", one["name"], one["version"], one["license"])
-        for one in (packages[key] for key in found)
-        if one["source"] is not None
-    ]
+            if through_macros or not _is_macro(packages[key]):
+                waiting += needs[key]
+    others = (packages[key] for key in found if packages[key]["source"] is not None)
+    return sorted(others, key=lambda one: (one["name"], one["version"]))
+
+
+@cache
+def _metadata() -> dict[str, Any]:
+    words = ("cargo", "metadata", "--locked", "--format-version", "1", "--features", "ascard/online")
+    return json.loads(_said(*words, *(f"--filter-platform={target}" for target in TARGETS)))
+
+
+def _is_macro(package: dict[str, Any]) -> bool:
+    return any("proc-macro" in target["kind"] for target in package["targets"])
 
 
 def _packages_of_the_page() -> list[dict[str, Any]]:

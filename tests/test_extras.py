@@ -134,6 +134,38 @@ def test_what_a_plain_install_downloads_is_listed_and_grows_by_no_accident() -> 
         assert said[name] == pytest.approx(found[name], abs=0.06), f"{name}: write {found[name]:.1f}"
 
 
+def test_the_page_on_installs_has_every_extra_with_its_packages_and_weight() -> None:
+    """The weight is what was measured of an install with it, less that of one without."""
+    page = (ROOT / "docs/howto/install.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \|[^|]+\| ([^|]+) \| \+([\d.]+) \|$", page, re.MULTILINE)
+    benchmarks = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+    installs = benchmarks.partition("\n## Installs\n")[2].partition("\n## ")[0]
+    measured = dict(re.findall(r"^\| ascar(?:\[([\w-]+)\])? \| ([\d.]+) \|", installs, re.MULTILINE))
+    extras = PROJECT["optional-dependencies"]
+    assert [name for name, _, _ in rows] == list(extras)
+    assert set(measured) == {"", *extras}
+    for name, packages, mb in rows:
+        assert all(package in packages.lower() for package in distributions(extras[name])), name
+        added = float(measured[name]) - float(measured[""])
+        assert float(mb) == pytest.approx(added, abs=0.5), f"{name}: write +{added:.1f}"
+
+
+def test_no_page_and_no_message_names_an_extra_that_there_is_none_of() -> None:
+    places = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
+    for folder, kind in (("docs", "*.md"), ("python/ascar", "*.py"), ("examples", "*"), ("packaging", "*")):
+        places += [file for file in (ROOT / folder).rglob(kind) if file.is_file()]
+    named = {
+        name
+        for file in places
+        for names in re.findall(
+            r"(?:\bascar|\.whl\))\[([a-z0-9-]+(?:,[a-z0-9-]+)*)\]|\bextra `([\w-]+)`",
+            file.read_text("utf-8", "replace"),
+        )
+        for name in "".join(names).split(",")
+    }
+    assert {"explore", "online", "drl"} <= named <= set(PROJECT["optional-dependencies"])
+
+
 def test_ascar_needs_the_node_binary_of_its_own_version() -> None:
     binary = tomllib.loads((ROOT / "crates/ascard/pyproject.toml").read_text("utf-8"))["project"]
     crates = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]

@@ -9,6 +9,7 @@ export default defineConfig({
     target: "es2022",
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
+    license: { fileName: "licences.json" },
     rollupOptions: {
       output: {
         entryFileNames: "explore.js",

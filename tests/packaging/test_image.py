@@ -48,6 +48,14 @@ def test_what_it_says_of_itself(images: Images) -> None:
     assert config["WorkingDir"] == "/work"
 
 
+def test_it_has_the_licences_of_its_packages(images: Images) -> None:
+    container = images.said("buildah", "from", IMAGE)
+    files = "/usr/share/doc/ascar-node/copyright /usr/share/doc/ascar/copyright"
+    told = images.said("buildah", "run", container, "--", "cat", *files.split())
+    for part in ("LICENSE", "THIRD-PARTY-LICENSES.txt", "crates/ascard/THIRD-PARTY-LICENSES.txt"):
+        assert (ROOT / part).read_text().strip() in told, part
+
+
 def test_without_packages_nothing_is_built(tmp_path: Path) -> None:
     said = subprocess.run(
         [ROOT / "scripts/image"],

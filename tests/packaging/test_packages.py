@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+OF_LICENCES = re.compile(r"\.dist-info/(?:.*/)?(?:LICEN[CS]E|COPYING|NOTICE)[^/]*$", re.IGNORECASE)
 FIRST_VERDICT_S = 180.0
 """From `apt-get install` to a verdict."""
 # A keeper that is killed after it has made a file in a directory.
@@ -303,6 +305,64 @@ def test_no_file_has_the_time_of_the_build(packages: Path) -> None:
         assert len(times) == 1, f"{package.name}: a build takes longer than a second"
 
 
+def unpacked(package: Path, *names: str) -> dict[str, str]:
+    """What files in a package of Debian say."""
+    found = {}
+    with (
+        subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as unpacking,
+        tarfile.open(fileobj=unpacking.stdout, mode="r|") as files,
+    ):
+        for file in files:
+            if file.name.removeprefix(".") in names:
+                content = files.extractfile(file)
+                assert content is not None
+                found[file.name.removeprefix(".")] = content.read().decode()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("ascar-node", ("LICENSE", "crates/ascard/THIRD-PARTY-LICENSES.txt", "packaging/licences/glibc.txt")),
+        ("ascar", ("LICENSE", "THIRD-PARTY-LICENSES.txt", "packaging/licences/nats-server.txt")),
+    ],
+)
+def test_a_package_has_the_licences_of_all_that_is_in_it(
+    packages: Path, name: str, parts: tuple[str, ...]
+) -> None:
+    """In the one file that Debian's images keep, who leave out documentation."""
+    file = f"/usr/share/doc/{name}/copyright"
+    [deb] = packages.glob(f"{name}_0.1.0_*.deb")
+    told = unpacked(deb, file)[file]
+    places = [told.index((ROOT / part).read_text()) for part in parts]
+    assert places == sorted(places)
+    if shutil.which("rpm") is None:
+        pytest.skip("needs the package rpm; install it")
+    [rpm] = packages.glob(f"{name}-0.1.0*.rpm")
+    words = ["rpm", "-qp", "--licensefiles", rpm]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert listed.split() == [f"/usr/share/licenses/{name}/copyright"]
+    words = ["rpm", "-qp", "--qf", "[%{FILENAMES} %{FILESIZES}\n]", rpm]
+    sizes = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert f"/usr/share/licenses/{name}/copyright {len(told.encode())}\n" in sizes
+
+
+def test_python_packages_keep_their_licences(packages: Path) -> None:
+    """Each has the files that its own list of files has, and at least one."""
+    [deb] = packages.glob("ascar_0.1.0_*.deb")
+    words = ["dpkg-deb", "-c", deb]
+    lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    packed = {line.split(None, 5)[5].removeprefix(".") for line in lines if not line.startswith("d")}
+    records = [file for file in packed if file.endswith(".dist-info/RECORD")]
+    assert len(records) > 20
+    for record, listed in unpacked(deb, *records).items():
+        site = record.rsplit("/", 2)[0]
+        said = {f"{site}/{row[0]}" for row in csv.reader(listed.splitlines())}
+        licences = {file for file in said if OF_LICENCES.search(file)}
+        assert licences, f"{record}: names no licence"
+        assert licences <= packed, f"{record}: {licences - packed}"
+
+
 def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None:
     if shutil.which("rpm") is None:
         pytest.skip("needs the package rpm; install it")
@@ -316,6 +376,7 @@ def test_rpm_has_the_same_files_as_the_package_of_debian(packages: Path) -> None
             .partition(" -> ")[0]
             .removeprefix(".")
             .replace("/zsh/vendor-completions/", "/zsh/site-functions/")  # where each one's zsh looks
+            .replace(f"/usr/share/doc/{name}/copyright", f"/usr/share/licenses/{name}/copyright")
             for line in unpacked.splitlines()
             if not line.startswith("d")
         }

@@ -1,4 +1,4 @@
-"""The units of ascar-node: how closed they are, and what they do at a boot, a kill and a power cut."""
+"""The units of both packages: how closed they are, and what they do at a boot, a kill and a power cut."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ import pytest
 from benchmarks.fresh_debian import run_inside
 from benchmarks.harness import free_port
 
-from ascar.errors import EnvironmentLacks
 from ascar.messaging.server import find_nats_server
 from ascar.program.node_binary import find_ascard
 from ascar.testing import DiskServer, Guest, VolatileDisk
-from built_packages import ROOT, build_packages, debian_or_skip
+from built_packages import ROOT, debian_or_skip, packages_of_this_run
 from waiting import until
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ maximum = 8
 """
 INTERFACE = """
 session = "files"
-connection = "interface-connection.toml"
+connection = "ascar-connection.toml"
 database = "/var/lib/ascar-interface/replay.sqlite"
 mode = "automatic"
 [[knob]]
@@ -63,7 +62,7 @@ maximum = 8
 PROXY = """
 controller = "client1"
 workload = "objects"
-control = "control.sock"
+control = "/run/ascar-proxy/control.sock"
 [[route]]
 protocol = "http"
 listen = "tcp:127.0.0.1:{listen}"
@@ -73,7 +72,7 @@ BODY_BYTES = 4 << 20
 MESSAGES = 'listen: "127.0.0.1:4222"\n'
 LEARNER = """
 session = "files"
-connection = "connection.toml"
+connection = "ascar-connection.toml"
 objective = "minimize cpu_busy_share"
 state = "/var/lib/ascar-learner/learner.npz"
 """
@@ -211,7 +210,7 @@ def test_no_unit_forbids_a_system_call_that_its_program_makes(tmp_path: Path) ->
         ("connection", CONNECTION),
     ):
         file = tmp_path / f"{name}.toml"
-        here = text.replace("interface-connection", "connection").replace("4222", str(port))
+        here = text.replace("ascar-connection", "connection").replace("4222", str(port))
         file.write_text(re.sub("/var/lib/ascar-[a-z]+", str(tmp_path), here))
         file.chmod(0o600)
     # Neither Python's packages nor the message server write to memory that they then run.
@@ -253,7 +252,8 @@ def test_the_unit_of_proxies_forbids_no_system_call_by_which_bytes_pass(tmp_path
             got.append(len(answer.read()))
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
-        (tmp_path / "proxy.toml").write_text(PROXY.format(listen=listen, server=server.server_port))
+        text = PROXY.format(listen=listen, server=server.server_port)
+        (tmp_path / "proxy.toml").write_text(text.replace("/run/ascar-proxy", str(tmp_path)))
         serving, client = Thread(target=server.serve_forever), Thread(target=get)
         serving.start()
         client.start()
@@ -271,26 +271,18 @@ def test_the_unit_of_proxies_forbids_no_system_call_by_which_bytes_pass(tmp_path
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An image of a fresh Debian with its own systemd, the package ascar-node, and a message server."""
+    """An image of a fresh Debian with its own systemd and both packages."""
     lack = Guest.missing()
     if lack is not None:
         pytest.skip(lack)
-    packages = build_packages(tmp_path_factory.mktemp("node"), "deb", names="ascar-node")
-    try:
-        server = find_nats_server()
-    except EnvironmentLacks as error:
-        pytest.skip(str(error))
+    packages = packages_of_this_run(tmp_path_factory)
     with TemporaryDirectory(prefix="ascar-disk-", dir="/var/tmp") as folder:
         image = Path(folder, "disk.img")
         with debian_or_skip("systemd", "procps") as place:
             for package in packages.glob("*.deb"):
-                shutil.copy(package, place / "root/node.deb")
-            installed = run_inside(place, "dpkg", "-i", "/root/node.deb")
+                shutil.copy(package, place / "root")
+            installed = run_inside(place, "sh", "-ec", "dpkg -i /root/*.deb && rm /root/*.deb")
             assert installed.returncode == 0, installed.stderr
-            # Of the package ascar: its unit and the message server, without its 155 MB.
-            (place / "usr/lib/ascar/bin").mkdir(parents=True)
-            shutil.copy(server, place / "usr/lib/ascar/bin/nats-server")
-            shutil.copy(UNITS / "ascar-messages.service", place / "usr/lib/systemd/system")
             configure(place)
             image.touch()
             os.truncate(image, IMAGE_BYTES)
@@ -305,7 +297,9 @@ def configure(place: Path) -> None:
         ("agent.toml", AGENT),
         ("interface.toml", INTERFACE),
         ("connection.toml", CONNECTION),
-        ("interface-connection.toml", CONNECTION),
+        ("ascar-connection.toml", CONNECTION),
+        ("proxy.toml", PROXY.format(listen=8081, server=8080)),
+        ("learner.toml", LEARNER),
         ("nats.conf", MESSAGES),
     ):
         (ours / name).write_text(text)
@@ -321,8 +315,8 @@ def configure(place: Path) -> None:
     (units / "ascar-agent.service.d/soon.conf").write_text("[Service]\nWatchdogSec=5\n")
     shutil.rmtree(place / "var/cache/apt", ignore_errors=True)
     for script in (
-        "chown ascar /etc/ascar/interface.toml /etc/ascar/interface-connection.toml /etc/ascar/nats.conf",
-        "systemctl enable --quiet ascar-messages scene ascar-agent ascar-interface",
+        "cd /etc/ascar && chown ascar interface.toml learner.toml proxy.toml ascar-connection.toml nats.conf",
+        "systemctl enable --quiet ascar-messages scene ascar-agent ascar-interface ascar-proxy",
     ):
         done = run_inside(place, "sh", "-ec", script)
         assert done.returncode == 0, done.stderr
@@ -343,7 +337,7 @@ def boot(guest: Guest, scene: str, until: str) -> dict[str, str]:
     return dict(said)
 
 
-def test_an_agent_is_restarted_and_what_the_power_took_is_put_back_at_boot(disk: Path) -> None:
+def test_killed_daemons_are_restarted_and_what_the_power_took_is_put_back_at_boot(disk: Path) -> None:
     with VolatileDisk(disk) as volatile, DiskServer(volatile) as server:
         with Guest([server], memory_mib=768) as guest:
             said = boot(guest, "first", "ready for the cut")
@@ -360,6 +354,9 @@ def test_an_agent_is_restarted_and_what_the_power_took_is_put_back_at_boot(disk:
         assert "never" not in said, guest_end(said)
         assert said["after the cut"] == "images [], noted [0]"
         assert said["restored"] == "success yes"
+        assert said["proxy and learner"] == "notify ascar, notify ascar"
+        assert said["both killed"] == "restarts 1 1"
+        assert said["both stopped"] == "inactive success inactive success, 600 ascar, sockets []"
         assert said["wrong file"].startswith("2, ")
         assert "nonsense" in said["wrong file"]
         assert said["end"] == "inactive 700"

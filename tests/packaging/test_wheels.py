@@ -172,16 +172,21 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_whatever_is_handed_on_has_its_licence(wheels: Path, sources: Path) -> None:
     """As Apache-2.0 asks of who hands it on (section 4)."""
-    ours = (ROOT / "LICENSE").read_bytes()
-    for wheel in wheels.glob("*.whl"):
-        with zipfile.ZipFile(wheel) as archive:
-            [name] = [one for one in archive.namelist() if one.endswith(".dist-info/licenses/LICENSE")]
-            assert archive.read(name) == ours
-    for source in sources.glob("*.tar.gz"):
-        with tarfile.open(source) as archive:
-            content = archive.extractfile(f"{source.name.removesuffix('.tar.gz')}/LICENSE")
-            assert content is not None
-            assert content.read() == ours
+    for name, place in (("ascar", ROOT), ("ascard", ROOT / "crates/ascard")):
+        # The second has those of the parts that others wrote, each of which asks for the same.
+        for file in ("LICENSE", "THIRD-PARTY-LICENSES.txt"):
+            ours = (place / file).read_bytes()
+            [wheel] = wheels.glob(f"{name}-*.whl")
+            with zipfile.ZipFile(wheel) as archive:
+                [kept] = [one for one in archive.namelist() if one.endswith(f".dist-info/licenses/{file}")]
+                assert archive.read(kept) == ours
+                [metadata] = [one for one in archive.namelist() if one.endswith(".dist-info/METADATA")]
+                assert f"\nLicense-File: {file}\n" in archive.read(metadata).decode()
+            [source] = sources.glob(f"{name}-*.tar.gz")
+            with tarfile.open(source) as archive:
+                content = archive.extractfile(f"{source.name.removesuffix('.tar.gz')}/{file}")
+                assert content is not None
+                assert content.read() == ours
 
 
 def test_source_distributions_build_where_there_is_no_checkout(

@@ -121,7 +121,10 @@ class _Boot:
                 return
             if kicks and kicks[0] in ready:
                 os.read(kicks[0], 8)
-                self._device.serve()
+                try:
+                    self._device.serve()
+                except BrokenPipeError:  # the guest was killed before it could be interrupted
+                    return
 
     def _answer(self) -> bool:
         """Take one message; return whether the guest is still there."""
