@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import Refused, StageFailed, StudyError
+from ascar.errors import Refused, StageFailed
 from ascar.systems.mount_table import KernelMount, mounts_in, plain
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ _OF_OPERATIONS = {
 }
 COUNTERS = (*_OF_OPERATIONS, "nfs_read_bytes", "nfs_write_bytes")
 """What `counters_of` tells of a mount, all operations together."""
-_KINDS = ("nfs", "nfs4")
-_MOUNT_AGAIN = ("autofs", *_KINDS)
+KINDS = ("nfs", "nfs4")
+"""What the kernel calls mounts of NFS."""
+_MOUNT_AGAIN = ("autofs", *KINDS)
 _USERS_SHOWN = 3
 # What the kernel adds for one connection, and what is another file system's.
 _DERIVED = ("addr=", "clientaddr=", "mountaddr=", "mountport=", "namlen=")
@@ -78,7 +79,7 @@ def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
 
 def mounted(mountinfo: str) -> list[NfsMounted]:
     """The mounts of NFS, the latest of each place last; what cannot be read is left out."""
-    return [NfsMounted(*one) for one in mounts_in(mountinfo) if one.kind in _KINDS]
+    return [NfsMounted(*one) for one in mounts_in(mountinfo) if one.kind in KINDS]
 
 
 def mount_at(mountinfo: str, place: str) -> NfsMounted | None:
@@ -126,22 +127,6 @@ def _users(place: str) -> Iterable[tuple[int, str]]:
                     file = os.readlink(link)  # noqa: PTH115 - also of what no path names
                     if file == place or file.startswith(f"{place}/"):
                         yield int(process.name), (process / "comm").read_text().strip()
-
-
-def mount_around(mountinfo: str, path: str) -> NfsMounted:
-    """The mount that a directory is on.
-
-    Raises:
-        StudyError: it is on none of NFS.
-    """
-    real = os.path.realpath(path)
-    around = [one for one in mounted(mountinfo) if real == one.place or real.startswith(f"{one.place}/")]
-    if not around:
-        raise StudyError(
-            f"target.path = {path!r:.80}: is on no mount of NFS; mount it first, or leave out target.server "
-            "for a server of the study's own"
-        )
-    return max(around, key=lambda one: len(one.place))
 
 
 def counters_of(mountstats: str, place: str) -> dict[str, float]:

@@ -7,20 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ascar.systems.dirty_pages import write_back
-from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.settings import NfsEnds
+from ascar.catalogues.nfs import nfs
+from ascar.errors import StageFailed
+from ascar.systems.dirty_pages import drop_caches, write_back
+from ascar.systems.nfs.machine import EXPORTS, LIMIT_S, MOUNT_S, NfsMachine, exported_in
+from ascar.systems.nfs.settings import kept_of, options_of, those
 from ascar.testbed import kernel_nfs
 from ascar.testbed.kernel import KernelNode
 from ascar.testbed.kernel_links import star
 from ascar.testbed.kernel_parts import KernelParts, NfsExport, NfsServer, NodeDisk
+from ascar.testbed.machine import close_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from ascar.catalogues.nfs import NfsSetting
+    from ascar.space import Value
+    from ascar.systems.nfs.mounts import NfsMounted
     from ascar.testbed.kernel_parts import LinkShape
 
 EXPORT, PLACE, CLIENTS = "data", "/mnt/data", "*"
+_EXPORTED = f"/srv/{EXPORT}"
+_BOOTED = "/proc/cmdline"
 _DISK = "nbd0"
 DISK_STAT = f"/sys/block/{_DISK}/stat"
 _ADDRESSES = {"server": "10.77.0.1", "client": "10.77.0.2"}
@@ -28,7 +37,12 @@ _ADDRESSES = {"server": "10.77.0.1", "client": "10.77.0.2"}
 _MODULES = {"server": ("bfq", "kyber-iosched"), "client": ("nfsv3", "nfsv4")}
 _BOOT_S, _END_S = 120.0, 60.0
 _PROBE = 'for module; do modprobe -d /run/modules "$module"; done 2>/dev/null; exit 0'
-_DROP = "echo 3 > /proc/sys/vm/drop_caches"
+_RESTART = """
+set -e
+rpc.nfsd 0
+echo "$2" > /proc/fs/nfsd/max_block_size
+exec rpc.nfsd "$1"
+"""
 
 
 class NfsNodes:
@@ -48,7 +62,6 @@ class NfsNodes:
         client: the node of the client.
         at_server: the server, by programs of its node.
         at_client: the client, by programs of its node.
-        ends: the settings of both.
     """
 
     def __init__(
@@ -72,7 +85,6 @@ class NfsNodes:
         self.server = node("server", memory_mib[0], disks=(disk,), nfs=exported)
         self.client = node("client", memory_mib[1], shape=link)
         self.at_server, self.at_client = NfsMachine(self.server), NfsMachine(self.client)
-        self.ends = NfsEnds(self.at_client, self.at_server, PLACE, _DISK, f"/srv/{EXPORT}")
 
     @property
     def are_up(self) -> bool:
@@ -112,14 +124,16 @@ class NfsNodes:
         for one in (self.at_server, self.at_client):
             one.run("modules", ["sh", "-c", _PROBE, "modules", *_MODULES[one.node.name]])
 
-    def mount(self, options: tuple[str, ...]) -> None:
-        """Mount the export, and make the load's directory on it.
+    def mount(self, wanted: Mapping[str, Value]) -> None:
+        """Set what new connections take, mount the export, and make the load's directory on it.
 
         Raises:
             StageFailed: it cannot be mounted.
         """
-        below = f"/srv/{EXPORT}" if "vers=3" in options else f"/{EXPORT}"
+        self.at_client.write(those(wanted, "connection", "client"))
+        options, below = options_of(wanted, "mount"), f"/{EXPORT}"
         if "vers=3" in options:
+            below = _EXPORTED
             self.at_client.run("what locks need", kernel_nfs.daemons_words())
         self.at_client.mount(f"server:{below}", PLACE, options)
         self.at_client.run("make a directory", ["mkdir", "-p", f"{PLACE}/load"])
@@ -132,6 +146,59 @@ class NfsNodes:
         """
         if self.at_client.mount_of(PLACE) is not None:
             self.at_client.unmount(PLACE)
+
+    def restart_server(self, wanted: Mapping[str, Value]) -> None:
+        """Start all threads of the server anew, for what takes effect no earlier.
+
+        Raises:
+            StageFailed: it does not start.
+        """
+        words = [str(wanted[name]) for name in ("nfsd.threads", "nfsd.max_block_size")]
+        self.at_server.run("start the server", ["sh", "-c", _RESTART, "restart", *words], MOUNT_S)
+
+    def export(self, wanted: Mapping[str, Value]) -> None:
+        """Export the directory with these options, at once.
+
+        Raises:
+            StageFailed: the kernel refuses it.
+        """
+        kept = kept_of(self._export_options(), nfs(), "export")
+        options = ",".join((*options_of(wanted, "export"), *kept))
+        self.at_server.run("export", ["exportfs", "-o", options, f"{CLIENTS}:{_EXPORTED}"])
+
+    def values(self, settings: Iterable[NfsSetting]) -> dict[str, Value]:
+        """The values in force by the setting's name; what a kernel lacks is missing.
+
+        Raises:
+            StageFailed: a node does not answer, or nothing is mounted.
+        """
+        wanted = list(settings)
+
+        def of(where: str) -> list[NfsSetting]:
+            return [one for one in wanted if one.where == where]
+
+        booted = self.at_client.read([_BOOTED])[0].split() if of("boot") else []
+        exported = self._export_options() if of("export") else ()
+        return (
+            self.at_client.values_of(self._mounted(), wanted)
+            | {one.name: one.value_in(booted) for one in of("boot")}
+            | {one.name: one.value_in(exported) for one in of("export")}
+            | self.at_server.values([*of("server"), *of("disk")], _DISK)
+        )
+
+    def set_now(self, wanted: Mapping[str, Value]) -> None:
+        """Set what takes effect at once, also what a new mount has brought back; all is in force then.
+
+        Raises:
+            StageFailed: a kernel refuses a value, or it or the server has allowed something else.
+        """
+        self.at_server.write(those(wanted, "dynamic", "server", "disk"), _DISK)
+        self.at_client.write(those(wanted, "dynamic", "client"), self._mounted().device)
+        present = self.values(nfs()[name] for name in wanted)
+        for name, value in wanted.items():
+            if name in present and present[name] != value:
+                told = nfs()[name].text(present[name])
+                raise StageFailed("nfs", f"{name} = {nfs()[name].text(value)}: is {told} once it is set")
 
     def write_back(self, limit_s: float) -> None:
         """Have the client write what it holds, then the server.
@@ -148,10 +215,18 @@ class NfsNodes:
         Raises:
             StageFailed: a node does not answer.
         """
-        for one in (self.at_client, self.at_server):
-            one.run("drop caches", ["sh", "-c", _DROP])
+        for one in (self.client, self.server):
+            drop_caches(one, LIMIT_S)
 
     def close(self) -> None:
         """End both."""
-        for one in (self.client, self.server):
-            one.close()
+        close_all((self.client, self.server))
+
+    def _mounted(self) -> NfsMounted:
+        mount = self.at_client.mount_of(PLACE)
+        if mount is None:
+            raise StageFailed("nfs", f"{PLACE}: nothing of NFS is mounted there")
+        return mount
+
+    def _export_options(self) -> tuple[str, ...]:
+        return exported_in(self.at_server.read([EXPORTS])[0], _EXPORTED)

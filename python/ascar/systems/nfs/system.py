@@ -26,18 +26,17 @@ from ascar.results.machine import Need
 from ascar.results.trial import Change
 from ascar.space import ChangeCost, Configuration
 from ascar.study import absolute, convert, size
-from ascar.systems import Sample, Starter
+from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import device_totals
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
-from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, PLACE, NfsNodes
-from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
+from ascar.systems.nfs.nodes import DISK_STAT, PLACE, NfsNodes
+from ascar.systems.nfs.settings import in_order, options_of, those
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
-from ascar.systems.nfs.target import NfsTarget
 from ascar.systems.steps import SecondsByStep
 from ascar.testbed import user_mode
 from ascar.testbed.kernel_parts import LinkShape, NodeDisk
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Value
+    from ascar.space import Space, Value
     from ascar.systems import System
 
 _DIRECTORY = "/var/tmp"  # noqa: S108 - what is made in it has a name that nobody knows
@@ -84,7 +83,7 @@ class NfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str | None = None
 
 
-class Nfs(NfsTarget):
+class Nfs(Target):
     """A server and a client of NFS, of the study's own.
 
     Args:
@@ -94,6 +93,8 @@ class Nfs(NfsTarget):
         StudyError: a key is wrong.
     """
 
+    listed = staticmethod(nfs)
+    default_workload: str | None = "fio"
     workloads = frozenset({"command", "filebench", "fio"})
     changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
     initialises_lazily = False
@@ -132,7 +133,9 @@ class Nfs(NfsTarget):
         self._memory_mib = server >> 20, client >> 20
         if self.options.directory is not None:
             absolute("target.directory", self.options.directory, is_there=True)
-        super().__init__(chosen(self.options.parameters), int(nfs()[_LARGEST].default))
+        self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
+        self.space = self._space({})
+        self._current: Mapping[str, Value] = {}
         self._nodes: NfsNodes | None = None
         self._held = ExitStack()
         self._filled = False
@@ -179,10 +182,9 @@ class Nfs(NfsTarget):
             threads = int(nfs()["nfsd.threads"].default)
             nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
             self._held.callback(nodes.close)
-            self._nodes, self._ends = nodes, nodes.ends
+            self._nodes = nodes
             self._begin()
-            settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
-            self.space = nfs_space(settings, nodes.ends.values(settings), largest=largest)
+            self.space = self._space(nodes.values(self._settings.values()))
         except BaseException:
             self._close()
             raise
@@ -193,6 +195,12 @@ class Nfs(NfsTarget):
     ) -> None:
         """End both nodes, and remove everything."""
         self._close()
+
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        wanted = {name: one for name, one in self._settings.items() if name in names}
+        told = self._entered().values(wanted.values())
+        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
 
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs; server and mounts are made anew only for what takes effect no earlier.
@@ -206,27 +214,27 @@ class Nfs(NfsTarget):
             with steps.step("boot"):
                 self._boot_again()
             before = {}
-        difference, wanted = self.space.change(before, configuration), self._wanted(configuration)
+        difference = self.space.change(before, configuration)
+        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
+        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
         if (words := options_of(wanted, "boot")) != nodes.kernel_words:
             with steps.step("boot"):
                 self._boot_again(words)
             before = {}
-        different = self._differing(before, configuration)
+        different = [self._settings[name] for name in self.space.change(before, configuration).parameters]
         contexts = {one.context for one in different}
         if "restart" in contexts:
             with steps.step("server"):
                 nodes.unmount()
-                self._restart_server({**_defaults(), **wanted})
+                nodes.restart_server({**_defaults(), **wanted})
         if contexts & {"connection", "restart"}:
             with steps.step("mount"):
                 nodes.unmount()
-                nodes.ends.set_before_mount(wanted)
-                nodes.mount(options_of(wanted, "mount"))
+                nodes.mount(wanted)
         with steps.step("settings"):
             if any(one.where == "export" for one in different):
-                self._export(wanted)
-            nodes.ends.set_now(wanted)
-            nodes.ends.check(wanted)
+                nodes.export(wanted)
+            nodes.set_now(wanted)
         self._current = configuration
         return Change.of(difference, steps.seconds, filled=self._filled)
 
@@ -311,12 +319,8 @@ class Nfs(NfsTarget):
         nodes = self._entered()
         nodes.boot()
         # Of its little memory the server would make requests small, which no server with 4 GiB does.
-        self._restart_server(_defaults())
-        nodes.mount(options_of(in_order(_defaults()), "mount"))
-
-    def _restart_server(self, wanted: Mapping[str, Value]) -> None:
-        threads, block_bytes = wanted["nfsd.threads"], wanted["nfsd.max_block_size"]
-        self._entered().at_server.restart_server(int(threads), int(block_bytes))
+        nodes.restart_server(_defaults())
+        nodes.mount(those(_defaults(), "connection", "mount"))
 
     def _boot_again(self, words: tuple[str, ...] | None = None) -> None:
         """Boot after a node has died, or with other words; the files on the disk are there again."""
@@ -329,13 +333,11 @@ class Nfs(NfsTarget):
         except AscarError as error:
             raise StageFailed("nfs", error.message) from error
 
-    def _export(self, wanted: Mapping[str, Value]) -> None:
-        nodes = self._entered()
-        kept = kept_of(nodes.ends.export_options(), nfs(), "export")
-        nodes.at_server.export(CLIENTS, nodes.ends.exported, (*options_of(wanted, "export"), *kept))
+    def _space(self, present: Mapping[str, Value]) -> Space:
+        return nfs_space(self._settings.values(), present, largest=int(nfs()[_LARGEST].default))
 
     def _close(self) -> None:
-        self._nodes, self._ends, self._current, self._filled = None, NfsEnds(None, None, ""), {}, False
+        self._nodes, self._current, self._filled = None, {}, False
         self._held.close()
 
     def _entered(self) -> NfsNodes:
