@@ -130,7 +130,8 @@ def test_a_recorded_mount_is_read() -> None:
     }
     assert read == {"vers": "4.2", "nconnect": 2, "hard": True, "cto": True, "actimeo": -1}
     assert not any(one.startswith(("addr=", "clientaddr=")) for one in mount.given)
-    assert mount_at(MOUNTINFO, "/mnt") is None
+    assert mount_at(MOUNTINFO, "/mnt/none") is None
+    assert getattr(mount_at(MOUNTINFO, "/mnt"), "kind", None) == "tmpfs", "what is seen, of whatever kind"
 
 
 def test_the_latest_mount_of_a_place_is_the_one_that_is_seen() -> None:
@@ -484,7 +485,7 @@ def test_a_directory_that_is_not_there_is_not_made(
         pass
     assert list(tmp_path.iterdir()) == []
     with (
-        pytest.raises(StudyError, match=r"target\.export = .*No such file"),
+        pytest.raises(StudyError, match=r"target\.export = .*: must be the absolute path of a directory"),
         ExistingNfs({"server": "existing", "export": f"{tmp_path}/none"}),
     ):
         pass
@@ -653,6 +654,19 @@ def test_a_study_that_is_killed_between_two_mounts_is_mounted_as_before(
     assert [line.partition(":")[0] for line in record.carry_out()] == ["nfs.max_session_slots"]
     assert "rsize=1048576" in there.mountinfo
     assert there.files[SLOTS] == "99"
+
+
+def test_a_new_mount_that_has_no_read_ahead_yet_is_nobody_elses(
+    there: Machine, tuned: ExistingNfs, tmp_path: Path
+) -> None:
+    """The study was killed between mounting it anew and writing what a new mount does not keep."""
+    changed(tuned, rsize=65536, bdi_read_ahead_kb=1024)
+    record = msgspec.json.decode(json.dumps(noted()), type=NfsRestoration)
+    there.unmount(str(tmp_path))
+    there.mount("server:/data", str(tmp_path), ["rw", "rsize=65536", "nconnect=2"])
+    assert there.files[READ_AHEAD] == "128"
+    assert record.carry_out() == ()
+    assert there.files[READ_AHEAD] == "64"
 
 
 def test_a_record_of_an_earlier_ascar_is_carried_out(there: Machine) -> None:

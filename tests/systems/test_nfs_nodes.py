@@ -194,7 +194,7 @@ def test_what_the_server_does_not_grant_fails_the_trial(target: Nfs) -> None:
     target._nodes.server.run(
         ["sh", "-c", "rpc.nfsd 0; echo 32768 > /proc/fs/nfsd/max_block_size; rpc.nfsd 8"], 60
     )
-    with pytest.raises(StageFailed, match="is 32768 once it is set"):
+    with pytest.raises(StageFailed, match="rsize = 524288 was set, but the system reads back 32768"):
         apply_checked(target, target.space.validate({**target.space.default(), "rsize": 524288}))
     set_to(target, nfsd_max_block_size=65536, rsize=65536, wsize=65536)
     set_to(target)

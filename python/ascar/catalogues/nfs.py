@@ -51,6 +51,11 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         return ChangeCost.DYN_APP if self.where == "export" else ChangeCost.DYN_KERNEL
 
     @property
+    def is_window(self) -> bool:
+        """Whether it is a setting of the kernel's that new connections of a client take."""
+        return self.where == "client" and self.context == "connection"
+
+    @property
     def spelled(self) -> tuple[str, ...]:
         """What options that say its value begin with: its name first, then what the kernel tells instead."""
         return (self.name, *self.words, *_TOLD.get(self.name, ()))

@@ -11,7 +11,7 @@ import threading
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed
 from ascar.nodes import Finished, NodeFacts
 
 if TYPE_CHECKING:
@@ -125,18 +125,21 @@ def output_of(
 
 
 @contextmanager
-def reaching(stage: str) -> Generator[None]:
-    """A machine that cannot be reached, or lacks a program, fails a stage of a trial and not the study.
+def failing(stage: str, kind: type[AscarError] = EnvironmentLacks) -> Generator[None]:
+    """What goes wrong fails a stage of a trial, and not the study.
 
     Args:
         stage: what fails then.
+        kind: the errors that do; by default that a machine cannot be reached, or lacks a program.
 
     Raises:
-        StageFailed: instead of `EnvironmentLacks`.
+        StageFailed: instead of them.
     """
     try:
         yield
-    except EnvironmentLacks as error:
+    except StageFailed:
+        raise
+    except kind as error:
         raise StageFailed(stage, error.message) from error
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.nodes.process import output_of, reaching
+from ascar.nodes.process import failing, output_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ def write_back(node: Node, limit_s: float) -> None:
     Raises:
         StageFailed: that takes longer, or the machine cannot be reached.
     """
-    with reaching("drain"):
+    with failing("drain"):
         output_of(node, "drain", "sync", ["sync"], limit_s)
 
 
@@ -52,7 +52,7 @@ def drop_caches(node: Node, limit_s: float) -> None:
     Raises:
         StageFailed: that takes longer, it may not be done, or the machine cannot be reached.
     """
-    with reaching("settle"):
+    with failing("settle"):
         output_of(node, "settle", "drop caches", ["sh", "-c", _DROP], limit_s)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.coupling import to_write
 from ascar.nodes.local import LocalNode
-from ascar.nodes.process import reaching
+from ascar.nodes.process import failing
 from ascar.results.trial import Change
 from ascar.systems import Sample, Target
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
@@ -136,7 +136,7 @@ class LiveMachine(Target):
         """
         for one in self._beside:
             one.check()
-        with reaching("sample"):
+        with failing("sample"):
             meminfo = KernelFiles(self._node).text(MEMINFO)
         return Sample(self._counted(), deferred={"dirty_bytes": machine_dirty_bytes(meminfo)})
 

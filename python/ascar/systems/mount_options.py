@@ -20,7 +20,7 @@ from ascar.catalogues.mount import OF_MOUNT, MountSetting, mount_settings
 from ascar.catalogues.server_setting import known_to
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
-from ascar.nodes.process import output_of, reaching
+from ascar.nodes.process import failing, output_of
 from ascar.quoting import comment, fstab_line, mount_options, shell_line
 from ascar.systems.existing.restoration import foreign
 from ascar.systems.mount_table import mount_around, mounts_here
@@ -269,7 +269,7 @@ def _remount(mount: KernelMount, wanted: Mapping[str, Value]) -> None:
     """
     if "ro" in mount.options:  # after an error: writing to it again would harm it
         raise StageFailed("mount", f"{mount.place}: has become read-only; it is left alone")
-    with reaching("mount"):
+    with failing("mount"):
         output_of(LocalNode(), "mount", f"remount {mount.place}", _words(mount, wanted), REMOUNT_S)
 
 

@@ -107,30 +107,32 @@ class ExistingNfs(LiveMachine):
             self._mount = NfsMountSettings(given.path, settings, remounts=given.remounts is not None)
             self._beside = (self._mount,)
         if given.export is not None:
-            self._disk = _disk_below(given.export)
+            self._disk = Devices.below(absolute("target.export", given.export, is_there=True)).disk
+            _check_exported(given.export)
         try:
             key, path = ("path", given.path) if given.path else ("export", given.export or "")
             taken = self._take(f"target.{key}", path, RESTORE_S)
             self._entered().lock(*(self._native(name) for name in self._settings if self._is_knob(name)))
             present = {self._settings[name].name: value for name, value in self._in_force().items()}
-            self._settings = {
-                name: one
-                for name, one in self._settings.items()
-                if one.name in (taken if one.where in _OF_MOUNT else present)
-                # One without a thread is no server that a study starts.
-                and (one.name != "nfsd.threads" or present[one.name] != 0)
-            }
+            self._settings = self._tunable(taken, present)
             self.space = nfs_space(self._settings.values(), present, largest=self._largest())
             self._current = self.space.default()
-            self._check_tunable()
         except BaseException:
             self._opened.close()
             raise
         return self
 
-    def _check_tunable(self) -> None:
-        if not self._settings:
+    def _tunable(self, taken: Collection[str], present: Mapping[str, Value]) -> dict[str, NfsSetting]:
+        """The settings that this machine has; an NFS server without a thread is none that a study starts."""
+        found = {
+            name: one
+            for name, one in self._settings.items()
+            if one.name in (taken if one.where in _OF_MOUNT else present)
+            and (one.name != "nfsd.threads" or present[one.name] != 0)
+        }
+        if not found:
             raise EnvironmentLacks("target: this machine has nothing of NFS to tune here")
+        return found
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force; what the disk's scheduler does not have is missing."""
@@ -177,27 +179,21 @@ class ExistingNfs(LiveMachine):
 
     def _largest(self) -> int | None:
         """The most that the server has granted in a request; greater sizes would be made smaller silently."""
-        if self._mount is None or not {"rsize", "wsize"} & set(self._settings):
+        if self._mount is None:
             return None
         return max(int(nfs()[name].value_in(self._mount.mount.options)) for name in ("rsize", "wsize"))
 
 
-def _disk_below(export: str) -> str | None:
-    """The disk of an exported directory; None where it has none.
+def _check_exported(directory: str) -> None:
+    """See that this machine exports a directory.
 
     Raises:
-        StudyError: there is no such directory, or this machine does not export it.
+        StudyError: it does not.
     """
     try:
-        disk = Devices.below(Path(export)).disk
-        exported_in(KernelFiles().text(Path(EXPORTS)), export)
-    except OSError as error:
-        raise StudyError(
-            f"target.export = {export!r:.80}: {error.strerror}; must be a directory that this machine exports"
-        ) from error
+        exported_in(KernelFiles().text(Path(EXPORTS)), directory)
     except (EnvironmentLacks, StageFailed) as failure:
-        raise StudyError(f"target.export = {export!r:.80}: {failure.message}") from failure
-    return disk
+        raise StudyError(f"target.export = {directory!r:.80}: {failure.message}") from failure
 
 
 def _chosen(options: ExistingNfsOptions) -> Iterable[NfsSetting]:

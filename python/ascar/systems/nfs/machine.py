@@ -1,4 +1,4 @@
-"""A server or a client of NFS, by programs of its node: files of its kernel, and mounts."""
+"""A server or a client of NFS, by programs of its node: files of its kernel, mounts, exports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ascar.catalogues.nfs import nfs
 from ascar.errors import StageFailed
-from ascar.nodes.process import output_of, reaching
+from ascar.nodes.process import failing, output_of
 from ascar.systems.kernel_files import KernelFiles, value_of
 from ascar.systems.mount_table import MOUNTINFO
 from ascar.systems.nfs.mounts import mount_at
@@ -53,7 +53,7 @@ _MOUNT = 'mkdir -p "$3" && exec mount.nfs "$2" "$3" -o "$1"'
 
 @dataclass(frozen=True, slots=True)
 class NfsMachine:
-    """A machine.
+    """A machine. Where it does not answer, or refuses what is asked, each method raises `StageFailed`.
 
     Attributes:
         node: where programs run.
@@ -62,12 +62,8 @@ class NfsMachine:
     node: Node
 
     def read(self, files: Sequence[str]) -> list[str]:
-        """What files hold, as UTF-8; empty where one cannot be read.
-
-        Raises:
-            StageFailed: the machine does not answer.
-        """
-        with reaching("nfs"):
+        """What files hold, as UTF-8; empty where one cannot be read."""
+        with failing("nfs"):
             texts = KernelFiles(self.node).texts([*map(Path, files)])
         return [texts[Path(file)] for file in files]
 
@@ -77,19 +73,22 @@ class NfsMachine:
         Args:
             settings: the settings.
             device: the kernel's name of the disk, or the number of the mount.
-
-        Raises:
-            StageFailed: the machine does not answer.
         """
         wanted = list(settings)
         told = zip(wanted, map(value_of, self.read([one.file(device) for one in wanted])), strict=True)
         return {one.name: one.value(text) for one, text in told if text}
 
-    def values_of(self, mount: NfsMounted, settings: Collection[NfsSetting]) -> dict[str, Value]:
-        """The values in force of a mount's options and its client's settings; see `values`."""
-        client = (one for one in settings if one.where == "client")
+    def values_of(self, mount: NfsMounted | None, settings: Collection[NfsSetting]) -> dict[str, Value]:
+        """The values in force of a mount's options and its client's settings; see `values`.
+
+        Args:
+            mount: the mount; None: there is none, so that only windows of new connections have values.
+            settings: the settings.
+        """
+        if mount is None:
+            return self.values((one for one in settings if one.is_window), None)
         options = {one.name: one.value_in(mount.options) for one in settings if one.where == "mount"}
-        return options | self.values(client, mount.device)
+        return options | self.values((one for one in settings if one.where == "client"), mount.device)
 
     def write(self, wanted: Mapping[str, Value], device: str | None = None) -> None:
         """Write settings of the kernel, in this order.
@@ -97,9 +96,6 @@ class NfsMachine:
         Args:
             wanted: values by the setting's name.
             device: the kernel's name of the disk, or the number of the mount.
-
-        Raises:
-            StageFailed: the kernel refuses a value.
         """
         words = [
             word
@@ -110,33 +106,21 @@ class NfsMachine:
             self.run("set", ["sh", "-c", _WRITE, "write", *words])
 
     def mount_of(self, place: str) -> NfsMounted | None:
-        """The mount of NFS at a place; None: there is none."""
+        """What is mounted at a place; None: nothing is."""
         return mount_at(self.read([MOUNTINFO])[0], place)
 
     def mount(self, source: str, place: str, options: Collection[str]) -> None:
-        """Mount an export.
-
-        Raises:
-            StageFailed: it cannot be mounted.
-        """
+        """Mount an export."""
         words = ["sh", "-c", _MOUNT, "mount", ",".join(options), source, place]
         self.run(f"mount {source}", words, MOUNT_S)
 
     def unmount(self, place: str) -> None:
-        """Unmount an export, neither by force nor lazily: what is in use stays mounted.
-
-        Raises:
-            StageFailed: it is in use.
-        """
+        """Unmount an export, neither by force nor lazily: what is in use stays mounted."""
         self.run(f"unmount {place}", ["sh", "-c", _UNMOUNT, "unmount", place], MOUNT_S)
 
     def run(self, what: str, words: Sequence[str], limit_s: float = LIMIT_S) -> str:
-        """Run a program; what it writes.
-
-        Raises:
-            StageFailed: it fails, or the machine does not answer.
-        """
-        with reaching("nfs"):
+        """Run a program; what it writes."""
+        with failing("nfs"):
             return output_of(self.node, "nfs", what, words, limit_s)
 
 

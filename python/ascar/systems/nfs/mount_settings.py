@@ -65,7 +65,7 @@ class NfsMountSettings(NotedSettings[NfsSetting]):
     def locks(self) -> tuple[str, ...]:
         """The mount, and the windows of the machine's new connections."""
         place = _NO_LOCK_S_NAME.sub("_", f"nfs:{self.place}")[:_NAME_CHARACTERS_MAX]
-        return (place, *(one.knob for one in self.settings.values() if _is_window(one)))
+        return (place, *(one.knob for one in self.settings.values() if one.is_window))
 
     @property
     def described(self) -> dict[str, str]:
@@ -91,13 +91,14 @@ class NfsMountSettings(NotedSettings[NfsSetting]):
         Raises:
             Refused: the mount is in use, and the study would unmount it.
         """
-        self.mount, taken = self._present(), [name for name in names if name in self.values()]
+        self.mount, present = self._present(), self.values()
+        taken = [name for name in names if name in present]
         if self._remounts:
             mountinfo = self._machine.read([MOUNTINFO])[0]
             check_idle(self.place, mountinfo)
-            if places := sharing(mountinfo, self.mount):
-                # Those that stay keep their connections, and with them what a new mount would have set.
-                shared = [name for name in taken if name == "nconnect" or _is_window(self.settings[name])]
+            # Those that stay keep their connections, and with them what a new mount would have set.
+            shared = [name for name in taken if name == "nconnect" or self.settings[name].is_window]
+            if shared and (places := sharing(mountinfo, self.mount)):
                 taken = [name for name in taken if name not in shared]
                 _log.warning(
                     "target.path: %s: of the same server, whose connections mounts share: %s are not tuned",
@@ -113,6 +114,12 @@ class NfsMountSettings(NotedSettings[NfsSetting]):
             for name, values in left.items()
             if self.settings[name].context == "connection"
         )
+        if mounts:  # a new mount has the kernel's value until the study's is written
+            left |= {
+                name: tuple(dict.fromkeys((*values, self.settings[name].text(self.settings[name].default))))
+                for name, values in left.items()
+                if self.settings[name].context == "dynamic"
+            }
         return NfsRestoration(
             self.mount.source, self.place, self.mount.given, of_client, mounts=mounts, left=left
         )
@@ -147,8 +154,3 @@ class NfsMountSettings(NotedSettings[NfsSetting]):
                 "changed it in mid-study; the study ends"
             )
         return mount
-
-
-def _is_window(setting: NfsSetting) -> bool:
-    """Whether it is a setting of the kernel's that new connections take."""
-    return setting.where == "client" and setting.context == "connection"

@@ -52,21 +52,6 @@ class NfsMounted(KernelMount):
         return told.removeprefix("addr=") or self.source.rpartition(":/")[0]
 
 
-def kind_below(mountinfo: str, place: str) -> str:
-    """The kind of the file system that a mount point of NFS lies on; empty: it is not told.
-
-    One on autofs is mounted again as soon as its path is looked up, and so is a server's inner file system on
-    the mount of its outer one.
-
-    Args:
-        mountinfo: the text of `/proc/self/mountinfo`.
-        place: the mount point.
-    """
-    kinds = {one.id: one.kind for one in mounts_in(mountinfo)}
-    mount = mount_at(mountinfo, place)
-    return "" if mount is None else kinds.get(mount.below, "")
-
-
 def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
     """Where else the same server is mounted; such mounts share their connections, and the slots of these.
 
@@ -83,8 +68,8 @@ def mounted(mountinfo: str) -> list[NfsMounted]:
 
 
 def mount_at(mountinfo: str, place: str) -> NfsMounted | None:
-    """The mount whose mount point a path is; None: there is none."""
-    return next((one for one in reversed(mounted(mountinfo)) if one.place == place), None)
+    """What is seen at a mount point, also of another kind; None: nothing is mounted there."""
+    return next((NfsMounted(*one) for one in reversed(mounts_in(mountinfo)) if one.place == place), None)
 
 
 def check_idle(place: str, mountinfo: str) -> None:
@@ -99,7 +84,10 @@ def check_idle(place: str, mountinfo: str) -> None:
             be mounted again by itself.
     """
     points = [one.place for one in mounts_in(mountinfo)]
-    if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
+    own, kinds = mount_at(mountinfo, place), {one.id: one.kind for one in mounts_in(mountinfo)}
+    # One on autofs is mounted again as soon as its path is looked up, as a server's inner file system on the
+    # mount of its outer one is.
+    if own is not None and (kind := kinds.get(own.below, "")) in _MOUNT_AGAIN:
         raise Refused(
             f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
             "target.remounts, or mount it elsewhere by hand"

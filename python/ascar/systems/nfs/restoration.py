@@ -17,9 +17,8 @@ from ascar.catalogues.nfs import nfs
 from ascar.errors import InputError, StageFailed
 from ascar.nodes.local import LocalNode
 from ascar.systems.existing.restoration import foreign
-from ascar.systems.mount_table import MOUNTINFO, mounts_in
 from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import KINDS, NfsMounted
+from ascar.systems.nfs.mounts import KINDS
 from ascar.systems.nfs.settings import kept_of, those
 from ascar.systems.undo_record import restore
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from ascar.space import Value
+    from ascar.systems.nfs.mounts import NfsMounted
 
 RESTORE_S = 180.0
 """How long the keeper waits for it."""
@@ -63,47 +63,32 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             InputError: the record names what is no setting of a client.
             StageFailed: somebody uses the mount, so that it stays as it is; or it cannot be mounted.
         """
-        settings = dict.fromkeys((*self.settings, *self.left))
-        where = {name: nfs()[name].where if name in nfs() else "" for name in settings}
-        for name in settings:
-            if where[name] != ("client" if name in self.settings else "mount"):
+        names = dict.fromkeys((*self.settings, *self.left))
+        for name in names:
+            where = nfs()[name].where if name in nfs() else ""
+            if where != ("client" if name in self.settings else "mount"):
                 raise InputError(f"{name!r:.80}: must be a setting of a client of NFS")
-        machine = NfsMachine(LocalNode())
-        mount = self._mount_now(machine)
-        given = {name: nfs()[name].value_in(self.options) for name in settings if where[name] == "mount"}
+        settings, machine = [nfs()[name] for name in names], NfsMachine(LocalNode())
+        mount = machine.mount_of(self.place)
+        given = {one.name: one.value_in(self.options) for one in settings if one.where == "mount"}
         old: dict[str, Value] = given | self.settings
-        present = self._present(machine, mount, old)
+        present = machine.values_of(mount if self._is_it(mount) else None, settings)
         left = {name: values for name, values in self.left.items() if name in present}
         others = foreign(left, _texts(old), _texts(present), f" on {self.place}")
         wanted = old | {name: present[name] for name in others}
-        machine.write(_differing(those(wanted, "connection", "client"), present))
+        machine.write(those(wanted, "connection", "client"))
         if self.mounts:
             mount = self._mount_anew(machine, mount, others)
-        if mount is not None and not self._is_it(mount):
+        if mount is None:
+            return tuple(others.values())
+        if not self._is_it(mount):
             return *others.values(), f"{self.place}: is {mount.source}, not as ascar left it: left alone"
-        if mount is not None:
-            late = those(wanted, "dynamic", "client")
-            machine.write(_differing(late, self._present(machine, mount, late)), mount.device)
+        machine.write(those(wanted, "dynamic", "client"), mount.device)
         return tuple(others.values())
 
-    def _mount_now(self, machine: NfsMachine) -> NfsMounted | None:
-        """What is seen at the place, of whatever kind."""
-        mounts = reversed(mounts_in(machine.read([MOUNTINFO])[0]))
-        return next((NfsMounted(*one) for one in mounts if one.place == self.place), None)
-
-    def _is_it(self, mount: NfsMounted) -> bool:
-        return mount.kind in KINDS and mount.source == self.source
-
-    def _present(
-        self, machine: NfsMachine, mount: NfsMounted | None, names: Collection[str]
-    ) -> dict[str, Value]:
-        """The values in force; another mount than that of before has its own, which are nobody's concern."""
-        settings = [nfs()[name] for name in names]
-        if mount is not None and self._is_it(mount):
-            return machine.values_of(mount, settings)
-        return machine.values(
-            [one for one in settings if one.where == "client" and one.context == "connection"], None
-        )
+    def _is_it(self, mount: NfsMounted | None) -> bool:
+        """Whether a mount is the one of before: another has values of its own."""
+        return mount is not None and mount.kind in KINDS and mount.source == self.source
 
     def _mount_anew(
         self, machine: NfsMachine, mount: NfsMounted | None, others: Collection[str]
@@ -121,25 +106,21 @@ class NfsRestoration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         now = () if mount is None else mount.given
         theirs = [one for one in now if one not in kept_of(now, others, "mount")]
         end_s = time.monotonic() + _IDLE_S
-        while mount is not None and self._is_it(mount):  # one that came late may lie on another
+        while self._is_it(mount):  # one that came late may lie on another
             try:
                 machine.unmount(self.place)
             except StageFailed:
                 if time.monotonic() > end_s:
                     raise
                 time.sleep(_LOOK_S)
-            mount = self._mount_now(machine)
+            mount = machine.mount_of(self.place)
         if mount is None:
             machine.mount(self.source, self.place, [*kept_of(self.options, others, "mount"), *theirs])
-        return self._mount_now(machine)
+        return machine.mount_of(self.place)
 
 
 def _texts(values: Mapping[str, Value]) -> dict[str, str]:
     return {name: nfs()[name].text(value) for name, value in values.items()}
-
-
-def _differing(wanted: Mapping[str, Value], present: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in wanted.items() if present.get(name) != value}
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ import msgspec
 
 from ascar.catalogues.nfs import nfs
 from ascar.errors import AscarError, InputError, StageFailed, StudyError
+from ascar.nodes.process import failing
 from ascar.results.machine import Need
 from ascar.results.trial import Change
-from ascar.space import ChangeCost, Configuration
 from ascar.study import absolute, convert, size
 from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import device_totals
@@ -33,20 +33,20 @@ from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
-from ascar.systems.nfs.nodes import DISK_STAT, PLACE, NfsNodes
+from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, EXPORT, PLACE, NfsNodes
 from ascar.systems.nfs.settings import in_order, options_of, those
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
 from ascar.systems.steps import SecondsByStep
 from ascar.testbed import user_mode
-from ascar.testbed.kernel_parts import LinkShape, NodeDisk
+from ascar.testbed.kernel_parts import KernelParts, LinkShape, NfsExport, NfsServer, NodeDisk
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Space, Value
+    from ascar.space import Configuration, Space, Value
     from ascar.systems import System
 
 _DIRECTORY = "/var/tmp"  # noqa: S108 - what is made in it has a name that nobody knows
@@ -96,7 +96,6 @@ class Nfs(Target):
     listed = staticmethod(nfs)
     default_workload: str | None = "fio"
     workloads = frozenset({"command", "filebench", "fio"})
-    changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
     initialises_lazily = False
     starter = Starter(
         target={"parameters": '"expert"', "disk": '"read-ahead-cliff"', "disk_size": '"2 GiB"'},
@@ -117,20 +116,24 @@ class Nfs(Target):
         from ascar.simulation import open_scenario
 
         self.options = convert(options, NfsOptions, "target")
-        self._link = convert(self.options.link, LinkShape, "target.link")
+        link = convert(self.options.link, LinkShape, "target.link")
         try:
             open_scenario(self.options.disk)
         except InputError as error:
             raise StudyError(f"target.disk = {self.options.disk!r:.80}: {error.message}") from error
         size_bytes = size("target.disk_size", self.options.disk_size, *_DISK_BYTES)
-        self._disk = NodeDisk(
+        disk = NodeDisk(
             "data", self.options.disk, size_bytes // 4096 * 4096, file_system=self.options.file_system
         )
         server, client = (
-            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES)
+            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES) >> 20
             for key in ("server_memory", "client_memory")
         )
-        self._memory_mib = server >> 20, client >> 20
+        exported = NfsServer((NfsExport(EXPORT, CLIENTS),))
+        self._parts = (
+            KernelParts("server", server, disks=(disk,), nfs=exported),
+            KernelParts("client", client, shape=link),
+        )
         if self.options.directory is not None:
             absolute("target.directory", self.options.directory, is_there=True)
         self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
@@ -179,10 +182,8 @@ class Nfs(Target):
                 why = f"{error.strerror}; name a directory that you may write to"
                 raise StudyError(f"target.directory = {directory!r}: {why}") from error
             folder = self._held.enter_context(scratch_directory(keeper, "ascar-nfs-"))
-            threads = int(nfs()["nfsd.threads"].default)
-            nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
+            self._nodes = nodes = NfsNodes(place, folder, *self._parts)
             self._held.callback(nodes.close)
-            self._nodes = nodes
             self._begin()
             self.space = self._space(nodes.values(self._settings.values()))
         except BaseException:
@@ -206,20 +207,16 @@ class Nfs(Target):
         """Set what differs; server and mounts are made anew only for what takes effect no earlier.
 
         Raises:
-            StageFailed: a kernel refuses a value, or allows another one.
+            StageFailed: a kernel refuses a value, or a node does not come up.
         """
         nodes, steps = self._entered(), SecondsByStep()
-        before, self._current = self._current, {}
-        if not nodes.are_up:
-            with steps.step("boot"):
-                self._boot_again()
-            before = {}
+        before, self._current = self._current if nodes.are_up else {}, {}
         difference = self.space.change(before, configuration)
         whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
         wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
-        if (words := options_of(wanted, "boot")) != nodes.kernel_words:
-            with steps.step("boot"):
-                self._boot_again(words)
+        if not nodes.is_booted(words := options_of(wanted, "boot")):
+            with steps.step("boot"), failing("nfs", AscarError):
+                self._begin(words)
             before = {}
         different = [self._settings[name] for name in self.space.change(before, configuration).parameters]
         contexts = {one.context for one in different}
@@ -235,15 +232,13 @@ class Nfs(Target):
             if any(one.where == "export" for one in different):
                 nodes.export(wanted)
             nodes.set_now(wanted)
-        self._current = configuration
+        # Where a kernel or the server has allowed something else, all of it is made anew the next time.
+        if self.read(configuration).items() <= configuration.items():
+            self._current = configuration
         return Change.of(difference, steps.seconds, filled=self._filled)
 
     def settle(self) -> Mapping[str, float]:
-        """Nothing is left to be written, and no file is in a memory.
-
-        Raises:
-            StageFailed: a node does not answer.
-        """
+        """Nothing is left to be written, and no file is in a memory."""
         nodes, steps = self._entered(), SecondsByStep()
         with steps.step("write back"):
             nodes.write_back(_WRITE_BACK_S)
@@ -253,20 +248,12 @@ class Nfs(Target):
         return steps.seconds
 
     def health(self, limit_s: float) -> None:
-        """See that the client reaches its files.
-
-        Raises:
-            StageFailed: it does not within `limit_s`.
-        """
+        """See that the client reaches its files."""
         words = ["stat", "-f", "--", PLACE]
         self._entered().at_client.run("look at the mount", words, max(1.0, limit_s))
 
     def sample(self) -> Sample:
-        """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both.
-
-        Raises:
-            StageFailed: a node does not answer.
-        """
+        """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both."""
         nodes = self._entered()
         stats, of_client = nodes.at_client.read([MOUNTSTATS, str(MEMINFO)])
         stat, of_server = nodes.at_server.read([DISK_STAT, str(MEMINFO)])
@@ -280,11 +267,7 @@ class Nfs(Target):
         return frozenset({*COUNTERS, *device_totals("disk", "")})
 
     def drain(self, limit_s: float) -> None:
-        """Write back what the client and the server hold.
-
-        Raises:
-            StageFailed: it takes longer.
-        """
+        """Write back what the client and the server hold."""
         self._entered().write_back(limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
@@ -306,32 +289,21 @@ class Nfs(Target):
             **describe_machine(),
             "kernel_of_nodes": nodes.client.facts().kernel,
             "device": {"name": "disk", "model": self.options.disk, "file_system": self.options.file_system},
-            "link": msgspec.to_builtins(self._link),
-            "memory_mib": {"server": self._memory_mib[0], "client": self._memory_mib[1]},
+            "link": msgspec.to_builtins(self._parts[1].shape),
+            "memory_mib": {one.name: one.memory_mib for one in self._parts},
         }
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """nfs.conf, fstab, sysctl.d and udev, and commands for now."""
         return forms_of(configuration, chosen)
 
-    def _begin(self) -> None:
-        """Boot, and be as a server and a client are that nobody has tuned."""
+    def _begin(self, words: tuple[str, ...] = ()) -> None:
+        """Boot, and be as a server and a client are that nobody has tuned; the disk has its files."""
         nodes = self._entered()
-        nodes.boot()
+        nodes.boot(words)
         # Of its little memory the server would make requests small, which no server with 4 GiB does.
         nodes.restart_server(_defaults())
         nodes.mount(those(_defaults(), "connection", "mount"))
-
-    def _boot_again(self, words: tuple[str, ...] | None = None) -> None:
-        """Boot after a node has died, or with other words; the files on the disk are there again."""
-        try:
-            if words is not None:
-                self._entered().end(words)
-            self._begin()
-        except StageFailed:
-            raise
-        except AscarError as error:
-            raise StageFailed("nfs", error.message) from error
 
     def _space(self, present: Mapping[str, Value]) -> Space:
         return nfs_space(self._settings.values(), present, largest=int(nfs()[_LARGEST].default))
