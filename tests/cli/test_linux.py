@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from benchmarks.volumes import READ_LIMIT
 
-from ascar.systems.mount_options import mount_around
+from ascar.systems.mount_table import mount_around
 from killed_studies import comes_back, killed_study
 from volumes import read_ahead_of, volume_that_reads_ahead
 

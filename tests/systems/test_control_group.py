@@ -157,7 +157,7 @@ def test_a_limit_of_one_disk_is_set_and_taken_away(group: Group) -> None:
 @pytest.mark.root
 @pytest.mark.machine
 def test_killed_at_any_moment_the_group_is_as_before(group: Group, seed: int) -> None:
-    draw, before, lock = random.Random(seed), group.state(), ControlGroup(group.name, None).lock
+    draw, before, locks = random.Random(seed), group.state(), ControlGroup(group.name, None).locks
     words = [sys.executable, "-c", KILLED, group.name, " ".join(SETTINGS)]
     for _ in range(3):
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -165,7 +165,7 @@ def test_killed_at_any_moment_the_group_is_as_before(group: Group, seed: int) ->
             assert process.stdout.readline() == "entered\n"
             time.sleep(draw.uniform(0, 0.3))
             process.send_signal(signal.SIGKILL)
-        until(lambda: group.state() == before and not holder_of([lock]), 30)
+        until(lambda: group.state() == before and not holder_of(locks), 30)
 
 
 @pytest.mark.root

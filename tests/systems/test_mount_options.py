@@ -19,7 +19,8 @@ from ascar.catalogues.mount import mount_settings
 from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed, StudyError, WorkError
 from ascar.space import Guarantee
 from ascar.systems.linux import Linux
-from ascar.systems.mount_options import MountRestoration, mount_around
+from ascar.systems.mount_options import MountRestoration
+from ascar.systems.mount_table import mount_around
 from ascar.testing import TargetContract
 from waiting import until
 

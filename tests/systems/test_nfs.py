@@ -7,29 +7,33 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 
 from ascar.catalogues import linux
 from ascar.catalogues.nfs import nfs
-from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed, StudyError, WorkError
 from ascar.nodes import Finished
 from ascar.prepared_study import PreparedStudy
 from ascar.space import ChangeCost, Guarantee
 from ascar.study import Study
-from ascar.systems import open_target
-from ascar.systems.nfs import Nfs, existing, nfs_space, restoration
+from ascar.systems import live_machine, open_target
+from ascar.systems.mount_table import mount_around
+from ascar.systems.nfs import Nfs, existing, mount_settings, nfs_space, restoration
 from ascar.systems.nfs.existing import ExistingNfs
-from ascar.systems.nfs.machine import NfsMachine
-from ascar.systems.nfs.mounts import COUNTERS, NfsMounted, check_idle, counters_of, mount_at, mounted
+from ascar.systems.nfs.machine import NfsMachine, exported_in
+from ascar.systems.nfs.mounts import COUNTERS, check_idle, counters_of, mount_at, mounted
 from ascar.systems.nfs.restoration import NfsRestoration
-from ascar.systems.nfs.settings import NfsEnds, in_order
+from ascar.systems.nfs.settings import in_order, kept_of
 from ascar.systems.nfs.space import chosen
 from ascar.systems.nfs.statements import forms_of
-from ascar.systems.undo_record import note
+from ascar.systems.undo_record import note, restore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ascar.systems.keeper import Keeper
 
 DATA = Path(__file__).parents[1] / "data" / "nfs"
@@ -126,7 +130,8 @@ def test_a_recorded_mount_is_read() -> None:
     }
     assert read == {"vers": "4.2", "nconnect": 2, "hard": True, "cto": True, "actimeo": -1}
     assert not any(one.startswith(("addr=", "clientaddr=")) for one in mount.given)
-    assert mount_at(MOUNTINFO, "/mnt") is None
+    assert mount_at(MOUNTINFO, "/mnt/none") is None
+    assert getattr(mount_at(MOUNTINFO, "/mnt"), "kind", None) == "tmpfs", "what is seen, of whatever kind"
 
 
 def test_the_latest_mount_of_a_place_is_the_one_that_is_seen() -> None:
@@ -190,28 +195,23 @@ def test_tunables_of_bfq_are_written_where_bfq_is() -> None:
     assert list(in_order({**values, "disk.scheduler": "bfq"})) == list(nfs())
 
 
-def test_what_is_not_in_force_fails_by_name() -> None:
-    line = next(line for line in MOUNTINFO.splitlines() if " nfs4 " in line)
-    ends = NfsEnds(machine(f"{line}\n\0"), None, "/mnt/data")
-    granted = int(next(one for one in mounted(line)[0].options if one.startswith("rsize=")).split("=")[1])
-    ends.check({"rsize": granted})
-    with pytest.raises(StageFailed, match=f"rsize = 2097152: is {granted} once it is set"):
-        ends.check({"rsize": 2097152})
-
-
 def test_a_machine_that_says_too_little_fails() -> None:
     with pytest.raises(StageFailed, match="cannot be read"):
         machine("one").read(["/proc/a", "/proc/b"])
     with pytest.raises(StageFailed, match=r"node said: set: .*the kernel refuses it"):
-        machine("", 1, "/proc/a = 1: the kernel refuses it\n").write({"/proc/a": "1"})
+        machine("", 1, "/proc/a = 1: the kernel refuses it\n").write({"nfsd.threads": 1})
 
 
 def test_the_options_of_an_export_are_told() -> None:
     told = "/srv/other\t*(ro)\n/srv/data\t*(rw,async,no_wdelay,fsid=1)\n"
-    ends = NfsEnds(None, machine(told), "", exported="/srv/data")
-    assert "async" in ends.export_options()
+    assert "async" in exported_in(told, "/srv/data")
     with pytest.raises(StageFailed, match="/srv/none: is not exported"):
-        NfsEnds(None, machine(told), "", exported="/srv/none").export_options()
+        exported_in(told, "/srv/none")
+
+
+def test_what_the_kernel_tells_instead_of_an_option_is_not_kept_beside_it() -> None:
+    given = ("rw", "acregmin=600", "acdirmax=600", "soft", "local_lock=none")
+    assert kept_of(given, ["actimeo", "hard", "nfsd.threads"], "mount") == ["rw", "local_lock=none"]
 
 
 # The words of an administrator.
@@ -346,28 +346,35 @@ def test_a_line_is_what_the_kernel_ends() -> None:
 
 
 NUMBER = "0:45"
+READ_AHEAD = nfs()["bdi.read_ahead_kb"].file(NUMBER)
+SLOTS = nfs()["nfs.max_session_slots"].file(None)
 OTHER = f"40 20 {NUMBER} / /mnt/other rw - nfs4 other:/data rw,vers=4.2,addr=10.9.0.1\n"
 
 
 class Machine:
     """A client with one mount, whose kernel and programs are these few lines."""
 
+    values, values_of, mount_of = NfsMachine.values, NfsMachine.values_of, NfsMachine.mount_of
+
     def __init__(self, mountinfo: str = "") -> None:
         self.mountinfo = mountinfo
+        self.files: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
 
     def read(self, files: list[str]) -> list[str]:
-        return [self.mountinfo if file.endswith("mountinfo") else "64" for file in files]
+        return [
+            self.mountinfo if file.endswith("mountinfo") else self.files.get(file, "64") for file in files
+        ]
 
-    def write(self, values: dict[str, str]) -> None:
-        self.done.append(("write", *values))
-
-    def mount_of(self, place: str) -> NfsMounted | None:
-        return mount_at(self.mountinfo, place)
+    def write(self, wanted: dict[str, int], device: str | None = None) -> None:
+        self.files |= {nfs()[name].file(device): str(value) for name, value in wanted.items()}
+        if wanted:
+            self.done.append(("write", *wanted))
 
     def mount(self, source: str, place: str, options: list[str]) -> None:
         self.done.append(("mount", source, *options))
         self.mountinfo += f"50 20 {NUMBER} / {place} rw - nfs4 {source} {','.join(options)}\n"
+        self.files[READ_AHEAD] = "128"  # what a new mount has
 
     def unmount(self, place: str) -> None:
         self.done.append(("unmount", place))
@@ -387,7 +394,7 @@ class FakeKeeper:
     before = ""
     told: list[tuple[str, ...]]
 
-    def __init__(self, owner: str, *, user: bool = False) -> None:
+    def __init__(self, owner: str, *, user: bool = False, **_: object) -> None:
         self._user = user
 
     def __enter__(self) -> FakeKeeper:
@@ -416,10 +423,21 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Machine:
     found = Machine()
     FakeKeeper.machine, FakeKeeper.before, FakeKeeper.told = found, "", []
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(existing, "Keeper", FakeKeeper)
-    for module in (existing, restoration):
+    monkeypatch.setattr(live_machine, "Keeper", FakeKeeper)
+    monkeypatch.setattr(mount_settings, "mount_around", lambda path: mount_at(found.mountinfo, path))
+    for module in (existing, mount_settings, restoration):
         monkeypatch.setattr(module, "NfsMachine", lambda _node: found)
     return found
+
+
+def changed(target: ExistingNfs, **values: object) -> None:
+    target.apply(target.space.validate({**target.space.default(), **values}))
+
+
+def noted() -> dict[str, Any]:
+    """The record that is in the keeper's journal."""
+    records = (told[-1] for told in reversed(FakeKeeper.told) if told[0] == "undo")
+    return json.loads(next(text for text in records if text.startswith("{")))
 
 
 def test_what_a_killed_study_has_left_is_not_taken_for_the_mount_of_before(
@@ -429,15 +447,15 @@ def test_what_a_killed_study_has_left_is_not_taken_for_the_mount_of_before(
     FakeKeeper.before = mounted_with(tmp_path, "rw,vers=4.2,rsize=1048576")
     with ExistingNfs({"server": "existing", "path": str(tmp_path), "remounts": "allowed"}) as target:
         assert target.space["rsize"].default == 1048576
-    noted = next(told[-1] for told in FakeKeeper.told if told[0] == "undo" and told[-1].startswith("{"))
-    assert "rsize=1048576" in noted
+        changed(target, rsize=32768)
+        assert "rsize=1048576" in noted()["options"]
 
 
 def test_nobody_else_tunes_the_same_mount_meanwhile(there: Machine, tmp_path: Path) -> None:
     there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2")
     with ExistingNfs({"server": "existing", "path": str(tmp_path), "remounts": "allowed"}):
-        what, *names = FakeKeeper.told[0]
-    assert what == "lock", "before anything is noted"
+        what, *names = next(told for told in FakeKeeper.told if told[0] == "lock")
+    assert what == "lock"
     assert f"nfs:{tmp_path}" in names
     assert "nfs.max_session_slots" in names
 
@@ -457,14 +475,17 @@ def test_windows_of_connections_that_other_mounts_keep_are_not_tuned(
     assert "/mnt/other: of the same server" in caplog.text
 
 
-def test_a_directory_that_is_not_there_is_not_made(there: Machine, tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_not_made(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mount_settings, "mount_around", mount_around)
     there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2")
     wrong = ExistingNfs({"server": "existing", "path": f"{tmp_path}/none/deep"})
     with pytest.raises(StudyError, match=r"target\.path = .*No such file"), wrong:
         pass
     assert list(tmp_path.iterdir()) == []
     with (
-        pytest.raises(StudyError, match=r"target\.export = .*No such file"),
+        pytest.raises(StudyError, match=r"target\.export = .*: must be the absolute path of a directory"),
         ExistingNfs({"server": "existing", "export": f"{tmp_path}/none"}),
     ):
         pass
@@ -486,9 +507,184 @@ def test_a_mount_that_came_twice_is_put_back_once(there: Machine) -> None:
 )
 def test_what_somebody_has_mounted_there_since_stays(there: Machine, line: str) -> None:
     there.mountinfo = line
-    RECORD.carry_out()
+    assert "not as ascar left it: left alone" in RECORD.carry_out()[-1]
     assert there.mountinfo == line
     assert not [done for done in there.done if done[0] != "write"]
+
+
+# What somebody else has changed.
+
+
+@pytest.fixture
+def tuned(there: Machine, tmp_path: Path) -> Iterator[ExistingNfs]:
+    there.mountinfo = mounted_with(tmp_path, "rw,vers=4.2,rsize=1048576,hard,nconnect=2")
+    options = {"server": "existing", "path": str(tmp_path), "remounts": "allowed", "parameters": "wide"}
+    target = ExistingNfs(options)
+    with target:
+        yield target
+
+
+def test_a_study_puts_back_what_it_has_changed(there: Machine, tuned: ExistingNfs, tmp_path: Path) -> None:
+    changed(tuned, rsize=65536, nfs_max_session_slots=3, bdi_read_ahead_kb=1024)
+    assert "rsize=65536" in there.mountinfo
+    assert (there.files[SLOTS], there.files[READ_AHEAD]) == ("3", "1024")
+    tuned.__exit__(None, None, None)
+    assert there.done[-2] == (
+        "mount",
+        "server:/data",
+        "rw",
+        "vers=4.2",
+        "rsize=1048576",
+        "hard",
+        "nconnect=2",
+    )
+    assert there.done[-1] == ("write", "bdi.read_ahead_kb"), "which the new mount does not have"
+    assert (there.files[SLOTS], there.files[READ_AHEAD]) == ("64", "64")
+    assert there.mountinfo.count(str(tmp_path)) == 1
+
+
+def test_what_takes_effect_at_once_is_put_back_without_a_new_mount(
+    there: Machine, tuned: ExistingNfs
+) -> None:
+    changed(tuned, bdi_read_ahead_kb=1024)
+    assert noted()["mounts"] is False
+    tuned.__exit__(None, None, None)
+    assert there.files[READ_AHEAD] == "64"
+    assert {done[0] for done in there.done} == {"write"}
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("nfs.max_session_slots", SLOTS), ("bdi.read_ahead_kb", READ_AHEAD)]
+)
+def test_a_value_that_somebody_else_changes_in_mid_study_ends_the_study_and_stays(
+    there: Machine, tuned: ExistingNfs, name: str, file: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    changed(tuned, rsize=65536, nfs_max_session_slots=3, bdi_read_ahead_kb=1024)
+    there.files[file] = "777"
+    with pytest.raises(StageFailed, match=f"{name} = .*: is 777 .* somebody else changed it under the load"):
+        tuned.sample()
+    with pytest.raises(WorkError, match=f"{name}: is '777' .*somebody else changed it in mid-study"):
+        changed(tuned, rsize=32768)
+    tuned.__exit__(None, None, None)
+    assert there.files[file] == "777"
+    assert there.files[SLOTS if file == READ_AHEAD else READ_AHEAD] == "64", "the other one is put back"
+    assert "rsize=1048576" in there.mountinfo
+    assert f"left alone: {name}: is '777'" in caplog.text
+
+
+def test_options_that_somebody_else_mounts_with_stay(
+    there: Machine, tuned: ExistingNfs, caplog: pytest.LogCaptureFixture
+) -> None:
+    changed(tuned, rsize=65536, nconnect=4)
+    there.mountinfo = there.mountinfo.replace("rsize=65536", "rsize=8192,acregmin=5")
+    with pytest.raises(WorkError, match="rsize: is '8192'"):
+        changed(tuned)
+    tuned.__exit__(None, None, None)
+    (mount,) = mounted(there.mountinfo)
+    assert {"rsize=8192", "acregmin=5", "nconnect=2"} <= set(mount.options)
+    assert "rsize=1048576" not in mount.options
+    for name in ("rsize", "actimeo"):
+        assert f"left alone: {name}: is '" in caplog.text
+
+
+def test_another_export_at_the_place_ends_the_study_and_stays(there: Machine, tuned: ExistingNfs) -> None:
+    changed(tuned, rsize=65536)
+    there.mountinfo = there.mountinfo.replace("server:/data", "server:/else")
+    with pytest.raises(WorkError, match="server:/else is mounted there, not server:/data: somebody else"):
+        changed(tuned)
+    tuned.__exit__(None, None, None)
+    assert "rsize=65536" in there.mountinfo
+
+
+def test_what_the_server_grants_instead_is_nobody_elses(
+    there: Machine, tuned: ExistingNfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = there.mount
+
+    def smaller(source: str, place: str, options: list[str]) -> None:
+        mount(source, place, [one.replace("rsize=65536", "rsize=4096") for one in options])
+
+    monkeypatch.setattr(there, "mount", smaller)
+    with pytest.raises(StageFailed, match="rsize = 65536: is 4096 on .* once it is written"):
+        changed(tuned, rsize=65536)
+    changed(tuned, rsize=32768)
+    assert "rsize=32768" in there.mountinfo
+
+
+def test_a_mount_that_fails_is_made_as_before(
+    there: Machine, tuned: ExistingNfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = there.mount
+
+    def refusing(source: str, place: str, options: list[str]) -> None:
+        if "rsize=65536" in options:
+            raise StageFailed("nfs", "mount: refused")
+        mount(source, place, options)
+
+    monkeypatch.setattr(there, "mount", refusing)
+    with pytest.raises(StageFailed, match="refused"):
+        changed(tuned, rsize=65536, nfs_max_session_slots=3)
+    assert "rsize=1048576" in there.mountinfo
+    changed(tuned, rsize=32768)
+    assert there.files[SLOTS] == "64"
+
+
+def test_a_killed_study_s_values_are_told_from_those_of_others(
+    there: Machine, tuned: ExistingNfs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keeper carries the record out, as `python -m ascar.systems.nfs.restoration` does."""
+    changed(tuned, rsize=65536, nfs_max_session_slots=3, bdi_read_ahead_kb=1024)
+    there.files[READ_AHEAD] = "777"
+    monkeypatch.setattr(sys, "argv", ["restoration", json.dumps(noted())])
+    assert restore(NfsRestoration, NfsRestoration.carry_out) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("bdi.read_ahead_kb: is '777' on ")
+    assert "not as ascar left it: somebody else changed it" in said
+    assert (there.files[SLOTS], there.files[READ_AHEAD]) == ("64", "777"), "also on the new mount"
+    assert "rsize=1048576" in there.mountinfo
+
+
+def test_a_study_that_is_killed_between_two_mounts_is_mounted_as_before(
+    there: Machine, tuned: ExistingNfs, tmp_path: Path
+) -> None:
+    changed(tuned, rsize=65536, nfs_max_session_slots=3)
+    record = msgspec.json.decode(json.dumps(noted()), type=NfsRestoration)
+    there.unmount(str(tmp_path))
+    there.files[SLOTS] = "99"
+    assert [line.partition(":")[0] for line in record.carry_out()] == ["nfs.max_session_slots"]
+    assert "rsize=1048576" in there.mountinfo
+    assert there.files[SLOTS] == "99"
+
+
+def test_a_new_mount_that_has_no_read_ahead_yet_is_nobody_elses(
+    there: Machine, tuned: ExistingNfs, tmp_path: Path
+) -> None:
+    """The study was killed between mounting it anew and writing what a new mount does not keep."""
+    changed(tuned, rsize=65536, bdi_read_ahead_kb=1024)
+    record = msgspec.json.decode(json.dumps(noted()), type=NfsRestoration)
+    there.unmount(str(tmp_path))
+    there.mount("server:/data", str(tmp_path), ["rw", "rsize=65536", "nconnect=2"])
+    assert there.files[READ_AHEAD] == "128"
+    assert record.carry_out() == ()
+    assert there.files[READ_AHEAD] == "64"
+
+
+def test_a_record_of_an_earlier_ascar_is_carried_out(there: Machine) -> None:
+    """It does not say what its study may have left."""
+    there.mountinfo = mounted_with("/mnt/d", "rw,rsize=16384")
+    there.files |= {SLOTS: "3", READ_AHEAD: "1024"}
+    settings = {"nfs.max_session_slots": 64, "bdi.read_ahead_kb": 128}
+    assert NfsRestoration("server:/data", "/mnt/d", ("rw",), settings, mounts=True).carry_out() == ()
+    assert (there.files[SLOTS], there.files[READ_AHEAD]) == ("64", "128")
+    assert mounted(there.mountinfo)[0].options == ("rw",)
+
+
+@pytest.mark.parametrize("name", ["nfsd.threads", "none", "wdelay", "nfs.max_session_slots"])
+def test_a_record_with_what_is_no_setting_of_a_client_is_refused(there: Machine, name: str) -> None:
+    record = NfsRestoration("s:/d", "/mnt/d", (), {}, mounts=True, left={name: ("1",)})
+    with pytest.raises(InputError, match=f"'{name}': must be a setting of a client"):
+        record.carry_out()
+    assert there.done == []
 
 
 def test_the_keeper_is_told_what_puts_a_mount_back() -> None:

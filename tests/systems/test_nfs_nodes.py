@@ -194,7 +194,7 @@ def test_what_the_server_does_not_grant_fails_the_trial(target: Nfs) -> None:
     target._nodes.server.run(
         ["sh", "-c", "rpc.nfsd 0; echo 32768 > /proc/fs/nfsd/max_block_size; rpc.nfsd 8"], 60
     )
-    with pytest.raises(StageFailed, match="is 32768 once it is set"):
+    with pytest.raises(StageFailed, match="rsize = 524288 was set, but the system reads back 32768"):
         apply_checked(target, target.space.validate({**target.space.default(), "rsize": 524288}))
     set_to(target, nfsd_max_block_size=65536, rsize=65536, wsize=65536)
     set_to(target)
@@ -236,6 +236,7 @@ def test_a_study_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 
 # A mount that is there already: ascar itself runs in the client's node, as root.
 
+SLOTS = "/sys/module/nfs/parameters/max_session_slots"
 EXISTING = """
 import json, os, sys
 from ascar.systems.nfs.existing import ExistingNfs
@@ -245,6 +246,11 @@ try:
     with ExistingNfs(json.loads(sys.argv[1])) as target:
         told.append(dict(target.space.default()))
         for changes in json.loads(sys.argv[2]):
+            for file, value in changes.pop("somebody else", {}).items():
+                with open(file, "w") as changed:
+                    changed.write(value)
+            if changes.pop("die", False):
+                os.kill(os.getpid(), 9)
             target.apply(target.space.validate({**target.space.default(), **changes}))
             told.append({**target.read(target.space.names), "dir": target.workspace.directory.is_dir()})
         told.append(target.sample().counters["nfs_operations"] > 0)
@@ -305,7 +311,7 @@ def in_node(node: KernelNode, *arguments: str) -> tuple[int, Any]:
 
 def state_of(node: KernelNode) -> tuple[set[str], list[bytes]]:
     mount = node.run(["sh", "-c", "grep ' /mnt/data ' /proc/mounts"], 30).out.decode()
-    files = ["/sys/module/nfs/parameters/max_session_slots", "/proc/sys/sunrpc/tcp_max_slot_table_entries"]
+    files = [SLOTS, "/proc/sys/sunrpc/tcp_max_slot_table_entries"]
     slots = node.run(["cat", *files], 30).out.split()
     number = node.run(["sh", "-c", "cat /sys/class/bdi/$(mountpoint -d /mnt/data)/read_ahead_kb"], 30).out
     options = mount.split()[3:4] or [""]  # nothing is mounted there in the moment of putting it back
@@ -332,6 +338,25 @@ def test_a_mount_of_a_killed_study_is_put_back(there: KernelNode) -> None:
     status, _ = in_node(there, json.dumps(options), json.dumps([{"nconnect": 5, "rsize": 16384}]), "die")
     assert status == -signal.SIGKILL
     until(lambda: state_of(there) == before, 60)
+
+
+@pytest.mark.parametrize("how", ["ends", "die"])
+def test_what_somebody_else_changes_in_mid_study_stays(there: KernelNode, how: str) -> None:
+    """The old values are put back all the same, also after `kill -9`."""
+    before = state_of(there)
+    options = {"server": "existing", "path": "/mnt/data", "remounts": "allowed"}
+    tuned = {"nconnect": 4, "nfs_max_session_slots": 2, "bdi_read_ahead_kb": 512}
+    theirs = {**tuned, "somebody else": {SLOTS: "33"}}
+    try:
+        if how == "die":
+            theirs["die"] = True
+        status, told = in_node(there, json.dumps(options), json.dumps([tuned, theirs]))
+        assert status == (-signal.SIGKILL if how == "die" else 0)
+        if how == "ends":
+            assert "nfs.max_session_slots: is '33' on /mnt/data: somebody else changed it" in told[-1]
+        until(lambda: state_of(there) == (before[0], [b"33", *before[1][1:]]), 60)
+    finally:
+        there.run(["sh", "-c", f"echo {before[1][0].decode()} > {SLOTS}"], 30)
 
 
 def test_another_mount_of_the_server_keeps_the_connections(there: KernelNode) -> None:

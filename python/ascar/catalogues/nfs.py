@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ascar.space.parameter import Traits
 
 
+# The kernel tells the four limits that `actimeo` sets, each where it is not its default.
+_TOLD = {"actimeo": ("acregmin", "acregmax", "acdirmin", "acdirmax")}
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -47,6 +49,16 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         if self.context == "connection":
             return ChangeCost.UMOUNT_MOUNT
         return ChangeCost.DYN_APP if self.where == "export" else ChangeCost.DYN_KERNEL
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it is a setting of the kernel's that new connections of a client take."""
+        return self.where == "client" and self.context == "connection"
+
+    @property
+    def spelled(self) -> tuple[str, ...]:
+        """What options that say its value begin with: its name first, then what the kernel tells instead."""
+        return (self.name, *self.words, *_TOLD.get(self.name, ()))
 
     def file(self, device: str | None) -> str:
         """The file of a kernel's setting.
@@ -89,10 +101,7 @@ class NfsSetting(RankedSetting, frozen=True, kw_only=True):
         """
         if self.kind == "boolean":
             return next((self.value(word) for word in self.words if word in options), self.default)
-        said = next((one for one in options if one.startswith(f"{self.name}=")), None)
-        if said is None and self.name == "actimeo":
-            # The kernel tells the four limits that `actimeo` sets, each where it is not its default.
-            said = next((one for one in options if one.startswith("acregmin=")), None)
+        said = next((one for one in options if one.partition("=")[0] in self.spelled[:2]), None)
         return self.default if said is None else self.value(said.partition("=")[2])
 
     def built(self, name: str, traits: Traits) -> Parameter:

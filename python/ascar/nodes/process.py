@@ -8,13 +8,14 @@ import signal
 import subprocess
 import tempfile
 import threading
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks, StageFailed
+from ascar.errors import AscarError, EnvironmentLacks, StageFailed
 from ascar.nodes import Finished, NodeFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from ascar.nodes import Node
 
@@ -121,6 +122,25 @@ def output_of(
         last = (done.err.strip().splitlines() or [f"exit status {done.status}"])[-1]
         raise StageFailed(stage, f"node {node.name}: {what}: {last[:300]}", done.err)
     return done.out.decode("utf-8", "replace")
+
+
+@contextmanager
+def failing(stage: str, kind: type[AscarError] = EnvironmentLacks) -> Generator[None]:
+    """What goes wrong fails a stage of a trial, and not the study.
+
+    Args:
+        stage: what fails then.
+        kind: the errors that do; by default that a machine cannot be reached, or lacks a program.
+
+    Raises:
+        StageFailed: instead of them.
+    """
+    try:
+        yield
+    except StageFailed:
+        raise
+    except kind as error:
+        raise StageFailed(stage, error.message) from error
 
 
 def put_by_shell(node: Node, content: bytes, path: str, mode: int) -> None:

@@ -157,9 +157,9 @@ class ControlGroup(NotedSettings[GroupSetting]):
         )
 
     @property
-    def lock(self) -> str:
+    def locks(self) -> tuple[str, ...]:
         """The lock that a study of it takes; a group that is made anew has another."""
-        return f"cgroup:{min(self._numbers.values())}"
+        return (f"cgroup:{min(self._numbers.values())}",)
 
     @property
     def described(self) -> dict[str, str]:
@@ -280,10 +280,5 @@ def _controllers(directory: Path) -> list[str]:
     return text_of(directory / "cgroup.controllers").split()
 
 
-def _carry_out(record: GroupRestoration) -> None:
-    for line in record.carry_out():
-        sys.stderr.write(f"{line}\n")
-
-
 if __name__ == "__main__":
-    sys.exit(restore(GroupRestoration, _carry_out))
+    sys.exit(restore(GroupRestoration, GroupRestoration.carry_out))

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks, StageFailed
-from ascar.nodes.process import output_of
+from ascar.nodes.process import failing, output_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 MEMINFO = Path("/proc/meminfo")
 _GROUP_NAMES = (("total_dirty", "total_writeback"), ("file_dirty", "file_writeback"))
+_DROP = "sync; echo 3 > /proc/sys/vm/drop_caches"
 _KIB = 1024
 
 _EXPIRE = ("vm_dirty_expire_centisecs", Path("/proc/sys/vm/dirty_expire_centisecs"))
@@ -42,10 +42,18 @@ def write_back(node: Node, limit_s: float) -> None:
     Raises:
         StageFailed: that takes longer, or the machine cannot be reached.
     """
-    try:
+    with failing("drain"):
         output_of(node, "drain", "sync", ["sync"], limit_s)
-    except EnvironmentLacks as error:
-        raise StageFailed("drain", error.message) from error
+
+
+def drop_caches(node: Node, limit_s: float) -> None:
+    """Have a machine forget what it has of files in memory, once that is on their disks.
+
+    Raises:
+        StageFailed: that takes longer, it may not be done, or the machine cannot be reached.
+    """
+    with failing("settle"):
+        output_of(node, "settle", "drop caches", ["sh", "-c", _DROP], limit_s)
 
 
 def group_dirty_bytes(stat: str) -> float | None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import time
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,27 +23,23 @@ import msgspec
 
 from ascar.catalogues import DEVICE_MARK, KernelSetting, linux
 from ascar.catalogues.cgroup import OF_GROUP, group_settings
-from ascar.catalogues.coupling import to_write, with_reset
+from ascar.catalogues.coupling import with_reset
 from ascar.catalogues.mount import OF_MOUNT, mount_settings
 from ascar.catalogues.server_setting import known_to
-from ascar.errors import EnvironmentLacks, Refused, StageFailed, StudyError
+from ascar.errors import Refused, StageFailed, StudyError
 from ascar.nodes import node_of
-from ascar.nodes.local import LocalNode
 from ascar.quoting import comment, sysctl_line
 from ascar.results.machine import UNKNOWN, AppliedSetting, LeftToUser, Need
-from ascar.results.trial import Change
 from ascar.space import Guarantee, Space, identifier
 from ascar.study import absolute, convert
-from ascar.systems import Placement, Sample, Starter, Target
+from ascar.systems import Placement, Starter
 from ascar.systems.catalogue import KnownParameter
 from ascar.systems.control_group import ControlGroup
 from ascar.systems.counters import Counters, counter_names
-from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back, write_back_cycle_s
 from ascar.systems.disk_activity import METRICS, DiskActivity
 from ascar.systems.existing.load import live_readings
 from ascar.systems.group_files import controllers_here
 from ascar.systems.holders import holder_of
-from ascar.systems.keeper import Keeper, load_directory
 from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.kernel_parameters import (
     DEVICE,
@@ -58,22 +52,20 @@ from ascar.systems.kernel_parameters import (
     parameter_here,
 )
 from ascar.systems.linux_forms import playbook_of, udev_rules
+from ascar.systems.live_machine import LiveMachine
 from ascar.systems.machine import describe_machine
 from ascar.systems.mount_options import MountForms, MountOptions
 from ascar.systems.needs import keeper_needs
-from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from pathlib import Path
-    from types import TracebackType
 
     from ascar.nodes import Node
     from ascar.results.measurement import Readings
     from ascar.space import Configuration, Value
     from ascar.systems.noted_settings import NotedSettings
     from ascar.systems.place import Place
-    from ascar.workspace import LoadTiming
+    from ascar.workspace import LoadTiming, Workspace
 
 _BESIDE = (OF_MOUNT, OF_GROUP)
 _SETTINGS_MAX = 100
@@ -106,7 +98,7 @@ class LinuxOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cgroup: str | None = None
 
 
-class Linux(Target):
+class Linux(LiveMachine):
     """The target of kind "linux".
 
     Args:
@@ -117,8 +109,6 @@ class Linux(Target):
         EnvironmentLacks: this machine does not have a setting.
     """
 
-    default_workload: str | None = None
-    works_already = True
     starter = Starter(
         target={"path": '"/srv"', "parameters": '"expert"'},
         space={
@@ -133,12 +123,10 @@ class Linux(Target):
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = convert(options, LinuxOptions, "target")
-        self._node = None if self.options.node is None else node_of(self.options.node)
+        super().__init__("linux", None if self.options.node is None else node_of(self.options.node))
         files, self._devices = KernelFiles(self._node), self._found_devices()
         self._mount, self._group = self._found_mount(), self._found_group()
-        self._beside: tuple[NotedSettings[Any], ...] = tuple(
-            one for one in (self._mount, self._group) if one is not None
-        )
+        self._beside = tuple(one for one in (self._mount, self._group) if one is not None)
         names = self.options.settings
         if names is None:
             parameters = all_here(self._devices, files, wide=self.options.parameters == "wide")
@@ -161,12 +149,7 @@ class Linux(Target):
             constraints=accepted(parameters, self._devices, files),
             allow_weaker=tuple(Guarantee),
         )
-        self.owner = "linux"
-        self._files = ExitStack()
-        self._keeper: Keeper | None = None
-        self._directory: Path | None = None
         self._counters: Counters | None = None
-        self._current: Mapping[str, Value] = {}
 
     @classmethod
     def offers(cls) -> Mapping[str, KernelSetting]:
@@ -188,41 +171,20 @@ class Linux(Target):
             EnvironmentLacks: no root, or no keeper.
             StudyError: the keeper does not know a setting.
         """
-        self._keeper = self._files.enter_context(Keeper(self.owner, node=self._node))
         try:
-            of_user = self._files.enter_context(Keeper(self.owner, user=True, hold=self.keeps))
-            if not self.keeps:
-                above = self.options.path or tempfile.gettempdir()
-                self._directory = load_directory(of_user, "target.path", above, "linux")
+            taken = self._take("target.path", self.options.path or tempfile.gettempdir())
             if self._node is None:
                 disk = self._devices.disk
                 self._counters = Counters({} if disk is None else {"device": disk})
-            for one in self._beside:
-                for keeper in (self._keeper, of_user):  # for all, and as long as the change may stay
-                    keeper.lock(one.lock)
-                taken = one.enter(of_user, self._chosen(one))
-                others = (each for each in self.space.parameters if not each.native.startswith(one.prefix))
-                self.space = replace(self.space, parameters=(*others, *one.parameters(taken)))
+            of_kernel = (one for one in self.space.parameters if not one.native.startswith(_BESIDE))
+            beside = chain.from_iterable(one.parameters(taken) for one in self._beside)
+            self.space = replace(self.space, parameters=(*of_kernel, *beside))
             self._current = self.read(self.space.names)
             self.space = self.space.with_defaults(self._current)
         except BaseException:
-            self._files.close()
+            self._opened.close()
             raise
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Put everything back; what is to stay does so unless there is an error."""
-        self._keeper = None
-        try:
-            with ExitStack() as putting_back:
-                for one in self._beside if error is not None or not self.keeps else ():
-                    putting_back.callback(one.put_back)
-        except BaseException as failure:
-            self._files.__exit__(type(failure), failure, failure.__traceback__)
-            raise
-        self._files.__exit__(kind, error, trace)
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
         """The values in force."""
@@ -234,45 +196,8 @@ class Linux(Target):
             for name, native in natives.items()
         }
 
-    def apply(self, configuration: Configuration) -> Change:
-        """Write what differs, and once more what the kernel resets with that.
-
-        Raises:
-            StageFailed: the kernel refuses a value.
-            WorkError: somebody else changed an option of the mount or a setting of the control group.
-        """
-        keeper, start_s = self._entered(), time.monotonic()
-        # Where a write is refused, what is in force is not known, and the next time everything is written.
-        before, self._current = self._current, {}
-        names = {self._native(name): name for name in configuration}
-        wanted = {native: configuration[name] for native, name in names.items()}
-        beside = {name: wanted.pop(name) for name in tuple(wanted) if name.startswith(_BESIDE)}
-        present = {native: before[name] for native, name in names.items() if name in before}
-        for native in to_write(wanted, present):
-            keeper.knob_write(native, wanted[native])
-        steps = {"settings": time.monotonic() - start_s}
-        for one in self._beside:
-            begun_s = time.monotonic()
-            if one.change({name: value for name, value in beside.items() if name.startswith(one.prefix)}):
-                steps[one.step] = time.monotonic() - begun_s
-        difference = self.space.change(before, configuration)
-        self._current = dict(configuration)
-        return Change.of(difference, steps)
-
-    def sample(self) -> Sample:
-        """Counters of the disk and the machine, and the dirty pages of the machine, whoever wrote them.
-
-        Raises:
-            StageFailed: what was set is not in force any more, or the application has ended.
-        """
-        for one in self._beside:
-            one.check()
-        try:
-            meminfo = KernelFiles(self._node).text(MEMINFO)
-        except EnvironmentLacks as error:
-            raise StageFailed("sample", error.message) from error
-        counters = {} if self._counters is None else self._counters.read()
-        return Sample(counters, deferred={"dirty_bytes": machine_dirty_bytes(meminfo)})
+    def _counted(self) -> Mapping[str, float]:
+        return {} if self._counters is None else self._counters.read()
 
     @property
     def sampled(self) -> frozenset[str]:
@@ -281,18 +206,10 @@ class Linux(Target):
             return frozenset()
         return counter_names(() if self._devices.disk is None else ("device",))
 
-    def drain(self, limit_s: float) -> None:
-        """Write back all dirty pages of the machine that are there now.
-
-        Raises:
-            StageFailed: that takes longer.
-        """
-        write_back(LocalNode() if self._node is None else self._node, limit_s)
-
-    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
+    def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:
         """The greatest age of dirty pages, or the commit interval that is tuned where it is longer."""
         commits = [float(configuration[name]) for name in _COMMITS if name in configuration]
-        return max(write_back_cycle_s(configuration, KernelFiles(self._node).in_force), *commits, 0.0)
+        return max(super().cycle_s(configuration, metrics), *commits, 0.0)
 
     @property
     def reported(self) -> frozenset[str]:
@@ -316,12 +233,6 @@ class Linux(Target):
             )
         nothing = f"nothing was read from or written to {disk}; let your applications work"
         return live_readings(DiskActivity(disk, KernelFiles(self._node)), pace, nothing)
-
-    @property
-    def workspace(self) -> Workspace:
-        """A directory that is removed at the end, below the study's path where it names one."""
-        assert self._directory is not None, "a target is entered before it is used"
-        return Workspace(self._directory)
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""
@@ -389,7 +300,7 @@ class Linux(Target):
                 "commands of `ascar export` on the node"
             )
         chosen = space.departures(configuration)
-        if target._group is not None and (holder := holder_of([target._group.lock])):
+        if target._group is not None and (holder := holder_of(target._group.locks)):
             raise Refused(f"{target._group.place}: is tuned by {holder}; wait for that study or stop it")
         settings, mount = (
             tuple(target._settings(configuration, chosen)),
@@ -480,10 +391,6 @@ class Linux(Target):
 
     def _native(self, name: str) -> str:
         return here(self.space[name].native, self.options.device)
-
-    def _entered(self) -> Keeper:
-        assert self._keeper is not None, "a target is entered before it is used"
-        return self._keeper
 
 
 def _described(node: Node) -> dict[str, Any]:

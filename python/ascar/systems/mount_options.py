@@ -20,10 +20,10 @@ from ascar.catalogues.mount import OF_MOUNT, MountSetting, mount_settings
 from ascar.catalogues.server_setting import known_to
 from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.nodes.local import LocalNode
-from ascar.nodes.process import output_of
+from ascar.nodes.process import failing, output_of
 from ascar.quoting import comment, fstab_line, mount_options, shell_line
 from ascar.systems.existing.restoration import foreign
-from ascar.systems.mount_table import mounts_here
+from ascar.systems.mount_table import mount_around, mounts_here
 from ascar.systems.noted_settings import NotedSettings
 from ascar.systems.playbook import PlaybookTask
 from ascar.systems.undo_record import restore
@@ -141,9 +141,9 @@ class MountOptions(NotedSettings[MountSetting]):
         super().__init__(self.mount.place, here)
 
     @property
-    def lock(self) -> str:
+    def locks(self) -> tuple[str, ...]:
         """The lock of the file system, for its mounts have most options in common."""
-        return f"mount:{self.mount.device}"
+        return (f"mount:{self.mount.device}",)
 
     def values(self) -> dict[str, Value]:
         """The values in force by the setting's name.
@@ -252,27 +252,6 @@ class MountOptions(NotedSettings[MountSetting]):
         return mount
 
 
-def mount_around(path: str) -> KernelMount:
-    """The mount that a directory is on, as the kernel tells it of an open file (proc(5), fdinfo).
-
-    Raises:
-        StageFailed: the directory cannot be opened, or the kernel does not tell.
-    """
-    try:
-        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        try:
-            with open(f"/proc/self/fdinfo/{opened}", encoding="ascii") as file:  # noqa: PTH123 - a number's
-                number = next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")
-        finally:
-            os.close(opened)
-    except OSError as error:
-        raise StageFailed("mount", f"{path}: {error.strerror}") from error
-    mount = next((one for one in mounts_here() if one.id == number), None)
-    if mount is None:
-        raise StageFailed("mount", f"{path}: the kernel does not tell what is mounted there")
-    return mount
-
-
 def _words(mount: KernelMount, wanted: Mapping[str, Value]) -> list[str]:
     """The command of mount(8); with source and place, it takes no other options from fstab(5)."""
     of_kind = [one for one in mount_settings().values() if mount.kind in one.file_systems]
@@ -290,16 +269,9 @@ def _remount(mount: KernelMount, wanted: Mapping[str, Value]) -> None:
     """
     if "ro" in mount.options:  # after an error: writing to it again would harm it
         raise StageFailed("mount", f"{mount.place}: has become read-only; it is left alone")
-    try:
+    with failing("mount"):
         output_of(LocalNode(), "mount", f"remount {mount.place}", _words(mount, wanted), REMOUNT_S)
-    except EnvironmentLacks as error:
-        raise StageFailed("mount", error.message) from error
-
-
-def _carry_out(record: MountRestoration) -> None:
-    for line in record.carry_out():
-        sys.stderr.write(f"{line}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(restore(MountRestoration, _carry_out))
+    sys.exit(restore(MountRestoration, MountRestoration.carry_out))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
+
+from ascar.errors import StageFailed
 
 MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -59,6 +62,27 @@ def mounts_here() -> list[KernelMount]:
         return mounts_in(Path(MOUNTINFO).read_text("utf-8", errors="replace"))
     except OSError:
         return []
+
+
+def mount_around(path: str) -> KernelMount:
+    """The mount that a directory is on, as the kernel tells it of an open file (proc(5), fdinfo).
+
+    Raises:
+        StageFailed: the directory cannot be opened, or the kernel does not tell.
+    """
+    try:
+        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            with open(f"/proc/self/fdinfo/{opened}", encoding="ascii") as file:  # noqa: PTH123 - a number's
+                number = next((line.split()[1] for line in file if line.startswith("mnt_id:")), "")
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise StageFailed("mount", f"{path}: {error.strerror}") from error
+    mount = next((one for one in mounts_here() if one.id == number), None)
+    if mount is None:
+        raise StageFailed("mount", f"{path}: the kernel does not tell what is mounted there")
+    return mount
 
 
 def plain(word: str) -> str:

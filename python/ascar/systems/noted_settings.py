@@ -62,8 +62,8 @@ class NotedSettings(Generic[S]):
         self._wanted: dict[str, Value] = {}
 
     @property
-    def lock(self) -> str:
-        """The lock that a study of this place takes."""
+    def locks(self) -> tuple[str, ...]:
+        """The locks that a study of this place takes."""
         raise NotImplementedError
 
     def values(self) -> dict[str, Value]:
@@ -170,11 +170,12 @@ class NotedSettings(Generic[S]):
         texts = self._texts(wanted)
         differing = {name: value for name, value in wanted.items() if texts[name] != present[name]}
         if differing:
-            may_be = {name: tuple(dict.fromkeys((present[name], text))) for name, text in texts.items()}
-            restoration = self._restoration(self._old, {**left, **may_be})
-            note(self._keeper, restoration, self._noted, self.limit_s)
-            self._noted = restoration
+            may_be = {name: (present[name], text) for name, text in texts.items()}
+            self._note({**left, **may_be})
             self._write(differing)
+            granted = self._texts(self.values())
+            # What the kernel makes of a value is nobody else's.
+            self._note({**left, **{name: (*may_be[name], granted[name]) for name in may_be}})
             self._check_in_force(wanted, "once it is written")
         self._wanted = dict(wanted)
         return bool(differing)
@@ -198,6 +199,18 @@ class NotedSettings(Generic[S]):
                 _log.warning("left alone: %s", line)
             forget(self._keeper, self._noted)
             self._noted = None
+
+    def _note(self, left: Mapping[str, tuple[str, ...]]) -> None:
+        """Have the keeper's journal say what puts the old values back.
+
+        Args:
+            left: the values that the study may have left.
+        """
+        assert self._keeper is not None, "it is entered before it is changed"
+        known = {name: tuple(dict.fromkeys(values)) for name, values in left.items()}
+        restoration = self._restoration(self._old, known)
+        note(self._keeper, restoration, self._noted, self.limit_s)
+        self._noted = restoration
 
     def _check_in_force(self, wanted: Mapping[str, Value], when: str) -> None:
         now = self.values()

@@ -18,7 +18,7 @@ from ascar import typed
 from ascar.errors import AscarError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ascar.systems.keeper import Keeper
 
@@ -54,15 +54,20 @@ def program_of(record: object) -> list[str]:
     return [sys.executable, "-m", type(record).__module__]
 
 
-def restore(kind: type[R], carry_out: Callable[[R], None]) -> int:
+def restore(kind: type[R], carry_out: Callable[[R], Iterable[str]]) -> int:
     """Carry the record out that this program is given.
+
+    Args:
+        kind: the kind of the record.
+        carry_out: does it; what it leaves alone is told on standard error, a line each.
 
     Returns:
         The exit status: 0 if all is as before; else standard error says why it is not.
     """
     given = sys.argv[1].encode() if len(sys.argv) > 1 else sys.stdin.buffer.read()
     try:
-        carry_out(typed.decode(given, kind))
+        for line in carry_out(typed.decode(given, kind)):
+            sys.stderr.write(f"{line}\n")
     except (AscarError, msgspec.MsgspecError) as error:
         sys.stderr.write(" ".join(str(error).split()) + "\n")
         return 1

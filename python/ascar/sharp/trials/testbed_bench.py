@@ -29,6 +29,7 @@ from ascar.sharp.trials.bench import SHARES, RuleRun, merged
 from ascar.sharp.trials.block_clients import DiskReach, block_clients
 from ascar.sharp.trials.block_report import METRICS, ClientReport, run_metrics
 from ascar.sharp.trials.testbed_places import places_on
+from ascar.systems.dirty_pages import drop_caches
 from ascar.testbed.folder import TestbedFolder, testbeds_folder
 from ascar.testbed.running import RunningTestbed
 from ascar.units import parse_size
@@ -276,7 +277,7 @@ class TestbedBench:
             if done.status != 0:
                 raise WorkError(f"{client.name}: its files cannot be made: {done.err.strip()[-300:]}")
             server = testbed.machine(self._wanted.disk[place.disk].node)
-            server.run(["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"], _FILL_S)
+            drop_caches(server, _FILL_S)
 
     def _place_of(self, client: int) -> ClientPlace:
         return self._places[client % len(self._places)]

@@ -5,7 +5,6 @@ Its records are those of `undo_record`.
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -84,7 +83,7 @@ def restore(kind: type[LiveRestoration[S]]) -> int:
     return undo_record.restore(kind, _carry_out)
 
 
-def _carry_out(restoration: LiveRestoration[S]) -> None:
+def _carry_out(restoration: LiveRestoration[S]) -> tuple[str, ...]:
     """Put the settings back, on a server that is down or answers; one that is just starting is waited for.
 
     Raises:
@@ -94,20 +93,21 @@ def _carry_out(restoration: LiveRestoration[S]) -> None:
     deadline_s = time.monotonic() + _WAIT_S
     while True:
         try:
-            return restoration.carry_out_without_server()
+            restoration.carry_out_without_server()
         except WorkError as alone:
             try:
                 return _carry_out_on(restoration)
             except StageFailed as failure:
                 if time.monotonic() > deadline_s:
                     raise WorkError(f"{failure.message}; {alone.message}") from failure
+        else:
+            return ()
         time.sleep(_AGAIN_S)
 
 
-def _carry_out_on(restoration: LiveRestoration[S]) -> None:
+def _carry_out_on(restoration: LiveRestoration[S]) -> tuple[str, ...]:
     session = restoration.connected()
     try:
-        for line in restoration.carry_out(session):
-            sys.stderr.write(f"{line}\n")
+        return restoration.carry_out(session)
     finally:
         session.close()

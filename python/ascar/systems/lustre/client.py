@@ -49,7 +49,7 @@ from ascar.systems.lustre.layout import (
 )
 from ascar.systems.lustre.parameters import chosen_settings, lustre_space
 from ascar.systems.machine import describe_machine
-from ascar.systems.mount_options import mount_around
+from ascar.systems.mount_table import mount_around
 from ascar.systems.playbook import Playbook, PlaybookTask
 from ascar.systems.starter import PLAIN
 from ascar.systems.undo_record import forget, note

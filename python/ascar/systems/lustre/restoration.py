@@ -113,10 +113,5 @@ def _await_serving(lctl: Lctl) -> None:
             return
 
 
-def _carry_out(restoration: LustreRestoration) -> None:
-    for line in restoration.carry_out():
-        sys.stderr.write(f"{line}\n")
-
-
 if __name__ == "__main__":
-    sys.exit(restore(LustreRestoration, _carry_out))
+    sys.exit(restore(LustreRestoration, LustreRestoration.carry_out))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import Refused, StageFailed, StudyError
+from ascar.errors import Refused, StageFailed
 from ascar.systems.mount_table import KernelMount, mounts_in, plain
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ _OF_OPERATIONS = {
 }
 COUNTERS = (*_OF_OPERATIONS, "nfs_read_bytes", "nfs_write_bytes")
 """What `counters_of` tells of a mount, all operations together."""
-_KINDS = ("nfs", "nfs4")
-_MOUNT_AGAIN = ("autofs", *_KINDS)
+KINDS = ("nfs", "nfs4")
+"""What the kernel calls mounts of NFS."""
+_MOUNT_AGAIN = ("autofs", *KINDS)
 _USERS_SHOWN = 3
 # What the kernel adds for one connection, and what is another file system's.
 _DERIVED = ("addr=", "clientaddr=", "mountaddr=", "mountport=", "namlen=")
@@ -51,21 +52,6 @@ class NfsMounted(KernelMount):
         return told.removeprefix("addr=") or self.source.rpartition(":/")[0]
 
 
-def kind_below(mountinfo: str, place: str) -> str:
-    """The kind of the file system that a mount point of NFS lies on; empty: it is not told.
-
-    One on autofs is mounted again as soon as its path is looked up, and so is a server's inner file system on
-    the mount of its outer one.
-
-    Args:
-        mountinfo: the text of `/proc/self/mountinfo`.
-        place: the mount point.
-    """
-    kinds = {one.id: one.kind for one in mounts_in(mountinfo)}
-    mount = mount_at(mountinfo, place)
-    return "" if mount is None else kinds.get(mount.below, "")
-
-
 def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
     """Where else the same server is mounted; such mounts share their connections, and the slots of these.
 
@@ -78,12 +64,12 @@ def sharing(mountinfo: str, mount: NfsMounted) -> list[str]:
 
 def mounted(mountinfo: str) -> list[NfsMounted]:
     """The mounts of NFS, the latest of each place last; what cannot be read is left out."""
-    return [NfsMounted(*one) for one in mounts_in(mountinfo) if one.kind in _KINDS]
+    return [NfsMounted(*one) for one in mounts_in(mountinfo) if one.kind in KINDS]
 
 
 def mount_at(mountinfo: str, place: str) -> NfsMounted | None:
-    """The mount whose mount point a path is; None: there is none."""
-    return next((one for one in reversed(mounted(mountinfo)) if one.place == place), None)
+    """What is seen at a mount point, also of another kind; None: nothing is mounted there."""
+    return next((NfsMounted(*one) for one in reversed(mounts_in(mountinfo)) if one.place == place), None)
 
 
 def check_idle(place: str, mountinfo: str) -> None:
@@ -98,7 +84,10 @@ def check_idle(place: str, mountinfo: str) -> None:
             be mounted again by itself.
     """
     points = [one.place for one in mounts_in(mountinfo)]
-    if (kind := kind_below(mountinfo, place)) in _MOUNT_AGAIN:
+    own, kinds = mount_at(mountinfo, place), {one.id: one.kind for one in mounts_in(mountinfo)}
+    # One on autofs is mounted again as soon as its path is looked up, as a server's inner file system on the
+    # mount of its outer one is.
+    if own is not None and (kind := kinds.get(own.below, "")) in _MOUNT_AGAIN:
         raise Refused(
             f"target.path: {place} is mounted below {kind}, which mounts it again by itself; leave out "
             "target.remounts, or mount it elsewhere by hand"
@@ -126,22 +115,6 @@ def _users(place: str) -> Iterable[tuple[int, str]]:
                     file = os.readlink(link)  # noqa: PTH115 - also of what no path names
                     if file == place or file.startswith(f"{place}/"):
                         yield int(process.name), (process / "comm").read_text().strip()
-
-
-def mount_around(mountinfo: str, path: str) -> NfsMounted:
-    """The mount that a directory is on.
-
-    Raises:
-        StudyError: it is on none of NFS.
-    """
-    real = os.path.realpath(path)
-    around = [one for one in mounted(mountinfo) if real == one.place or real.startswith(f"{one.place}/")]
-    if not around:
-        raise StudyError(
-            f"target.path = {path!r:.80}: is on no mount of NFS; mount it first, or leave out target.server "
-            "for a server of the study's own"
-        )
-    return max(around, key=lambda one: len(one.place))
 
 
 def counters_of(mountstats: str, place: str) -> dict[str, float]:

@@ -15,6 +15,7 @@ from ascar.quoting import (
     sysctl_line,
     udev_rule,
 )
+from ascar.systems.nfs.settings import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from ascar.catalogues.nfs import NfsSetting
     from ascar.space import Value
 
-SOURCE, PLACE, EXPORTED = "SERVER:/EXPORT", "/MOUNT", "CLIENTS:/EXPORT"
+SOURCE, PLACE = "SERVER:/EXPORT", "/MOUNT"
 _DEVICE = "DEVICE"
 _READ_AHEAD = "bdi.read_ahead_kb"
+_CONF = {
+    "nfsd.threads": ("[nfsd]", "threads={:d}"),
+    _READ_AHEAD: ("[nfsrahead]", "nfs={:d}", "nfs4={:d}"),
+}
+"""The lines of nfs.conf; nfsrahead(5) reads those of the read-ahead for udev."""
 
 
 def forms_of(
@@ -37,8 +43,8 @@ def forms_of(
 ) -> Mapping[str, list[str]]:
     """The chosen settings, as lines by form; the other ones stay as they are.
 
-    nfs.conf has the server's threads and the clients' read-ahead, which nfsrahead(5) reads for udev; fstab
-    the mount, sysctl the slots of connections, udev the disk. What has no file of its own is a comment.
+    nfs.conf has the server's threads and the clients' read-ahead; fstab the mount, sysctl the slots of
+    connections, udev the disk. What has no file of its own is a comment.
 
     Args:
         configuration: values by the parameter's name.
@@ -47,31 +53,31 @@ def forms_of(
         place: the mount point.
         given: options that the mount has besides.
     """
-    by_where: dict[str, list[tuple[NfsSetting, Value]]] = {}
-    for one in nfs().values():
-        if one.parameter_name in chosen and one.parameter_name in configuration:
-            by_where.setdefault(one.where, []).append((one, configuration[one.parameter_name]))
-    if not by_where:
+    names = {one.name: one.parameter_name for one in nfs().values() if one.parameter_name in chosen}
+    values = {name: configuration[key] for name, key in names.items() if key in configuration}
+    if not values:
         return {}
-    whole = [*given, *(text for one, value in by_where.get("mount", ()) if (text := one.option(value)))]
-    disk = by_where.get("disk", ())
+    options = mount_options([*given, *options_of(values, "mount")])
+    disk = _of(values, "disk")
     queue = {one.file(_DEVICE).partition(f"/{_DEVICE}/")[2]: one.text(value) for one, value in disk}
     return {
-        "shell": [*_server(by_where), *_client(by_where, whole, source, place)],
-        "nfs.conf": _nfs_conf(by_where),
-        "fstab": [fstab_line(source, place, "nfs", mount_options(whole))] if "mount" in by_where else [],
-        "sysctl": [
-            sysctl_line(one.name, value)
-            for one, value in by_where.get("client", ())
-            if one.name.startswith("sunrpc.")
+        "shell": [*_server(values), *_client(values, options, source, place)],
+        "nfs.conf": [
+            line.format(int(values[name])) for name in _CONF if name in values for line in _CONF[name]
         ],
+        "fstab": [fstab_line(source, place, "nfs", options)] if _of(values, "mount") else [],
+        "sysctl": [sysctl_line(name, told) for name, told in values.items() if name.startswith("sunrpc.")],
         "udev": udev_rule(_DEVICE, queue),
     }
 
 
-def _server(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> list[str]:
+def _of(values: Mapping[str, Value], where: str) -> list[tuple[NfsSetting, Value]]:
+    return [(nfs()[name], value) for name, value in values.items() if nfs()[name].where == where]
+
+
+def _server(values: Mapping[str, Value]) -> list[str]:
     lines: list[str] = []
-    for one, value in by_where.get("server", ()):
+    for one, value in _of(values, "server"):
         if one.context == "restart":
             lines += [
                 comment("on the server, while no thread of it runs (rpc.nfsd 0):"),
@@ -79,52 +85,33 @@ def _server(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> lis
             ]
         else:
             lines.append(shell_line(["rpc.nfsd", value]))
-    if exports := [one.option(value) for one, value in by_where.get("export", ())]:
+    if exports := options_of(values, "export"):
         lines += [
             comment(f"among the options of the line in /etc/exports: {','.join(exports)}"),
             shell_line(["exportfs", "-r"]),
         ]
-    lines += [echo_line(one.text(value), one.file(_DEVICE)) for one, value in by_where.get("disk", ())]
-    if "boot" in by_where:
-        said = " ".join(text for one, value in by_where["boot"] if (text := one.option(value)))
-        lines.append(comment(f"on the kernels' command lines, from the next boot on: {said or 'no more'}"))
+    lines += [echo_line(one.text(value), one.file(_DEVICE)) for one, value in _of(values, "disk")]
+    if _of(values, "boot"):
+        said = " ".join(options_of(values, "boot")) or "no more"
+        lines.append(comment(f"on the kernels' command lines, from the next boot on: {said}"))
     return lines
 
 
-def _client(
-    by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]],
-    options: Collection[str],
-    source: str,
-    place: str,
-) -> list[str]:
+def _client(values: Mapping[str, Value], options: str, source: str, place: str) -> list[str]:
+    windows = [(one, value) for one, value in _of(values, "client") if one.name != _READ_AHEAD]
     lines: list[str] = []
-    late: list[str] = []
-    is_mounted = "mount" in by_where
-    for one, value in by_where.get("client", ()):
-        if one.name == _READ_AHEAD:
-            number = f'"/sys/class/bdi/$(mountpoint -d {shell_word(place)})/read_ahead_kb"'
-            late.append(f"{shell_line(['echo', value])} > {number}")
-            continue
-        is_mounted = True
+    for one, value in windows:
         if one.name.startswith("nfs."):
             lines.append(echo_line(value, one.file(None)))
             setting = one.name.removeprefix("nfs.")
             lines.append(comment(f"to stay: options nfs {setting}={value} in /etc/modprobe.d/90-ascar.conf"))
         else:
             lines.append(shell_line(["sysctl", "-w", f"{one.name}={value}"]))
-    if is_mounted:
+    if windows or _of(values, "mount"):
         lines.append(shell_line(["umount", place]))
-        words = ["-o", mount_options(options)] if options else []
+        words = ["-o", options] if options else []
         lines.append(shell_line(["mount", "-t", "nfs", *words, source, place]))
-    return lines + late
-
-
-def _nfs_conf(by_where: Mapping[str, Collection[tuple[NfsSetting, Value]]]) -> list[str]:
-    lines: list[str] = []
-    for one, value in by_where.get("server", ()):
-        if one.name == "nfsd.threads":
-            lines += ["[nfsd]", f"threads={int(value)}"]
-    for one, value in by_where.get("client", ()):
-        if one.name == _READ_AHEAD:
-            lines += ["[nfsrahead]", f"nfs={int(value)}", f"nfs4={int(value)}"]
+    if _READ_AHEAD in values:
+        number = f'"/sys/class/bdi/$(mountpoint -d {shell_word(place)})/read_ahead_kb"'
+        lines.append(f"{shell_line(['echo', values[_READ_AHEAD]])} > {number}")
     return lines

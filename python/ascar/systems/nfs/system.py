@@ -22,32 +22,31 @@ import msgspec
 
 from ascar.catalogues.nfs import nfs
 from ascar.errors import AscarError, InputError, StageFailed, StudyError
+from ascar.nodes.process import failing
 from ascar.results.machine import Need
 from ascar.results.trial import Change
-from ascar.space import ChangeCost, Configuration
 from ascar.study import absolute, convert, size
-from ascar.systems import Sample, Starter
+from ascar.systems import Sample, Starter, Target
 from ascar.systems.counters import device_totals
 from ascar.systems.dirty_pages import MEMINFO, machine_dirty_bytes, write_back_cycle_s
 from ascar.systems.keeper import Keeper, scratch_directory
 from ascar.systems.machine import describe_machine
 from ascar.systems.needs import program_need
 from ascar.systems.nfs.mounts import COUNTERS, MOUNTSTATS, counters_of
-from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, PLACE, NfsNodes
-from ascar.systems.nfs.settings import NfsEnds, in_order, kept_of, options_of
+from ascar.systems.nfs.nodes import CLIENTS, DISK_STAT, EXPORT, PLACE, NfsNodes
+from ascar.systems.nfs.settings import in_order, options_of, those
 from ascar.systems.nfs.space import chosen, nfs_space
 from ascar.systems.nfs.statements import forms_of
-from ascar.systems.nfs.target import NfsTarget
 from ascar.systems.steps import SecondsByStep
 from ascar.testbed import user_mode
-from ascar.testbed.kernel_parts import LinkShape, NodeDisk
+from ascar.testbed.kernel_parts import KernelParts, LinkShape, NfsExport, NfsServer, NodeDisk
 from ascar.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from types import TracebackType
 
-    from ascar.space import Value
+    from ascar.space import Configuration, Space, Value
     from ascar.systems import System
 
 _DIRECTORY = "/var/tmp"  # noqa: S108 - what is made in it has a name that nobody knows
@@ -84,7 +83,7 @@ class NfsOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directory: str | None = None
 
 
-class Nfs(NfsTarget):
+class Nfs(Target):
     """A server and a client of NFS, of the study's own.
 
     Args:
@@ -94,8 +93,9 @@ class Nfs(NfsTarget):
         StudyError: a key is wrong.
     """
 
+    listed = staticmethod(nfs)
+    default_workload: str | None = "fio"
     workloads = frozenset({"command", "filebench", "fio"})
-    changes_while_working = frozenset({ChangeCost.DYN_KERNEL, ChangeCost.DYN_APP})
     initialises_lazily = False
     starter = Starter(
         target={"parameters": '"expert"', "disk": '"read-ahead-cliff"', "disk_size": '"2 GiB"'},
@@ -116,23 +116,29 @@ class Nfs(NfsTarget):
         from ascar.simulation import open_scenario
 
         self.options = convert(options, NfsOptions, "target")
-        self._link = convert(self.options.link, LinkShape, "target.link")
+        link = convert(self.options.link, LinkShape, "target.link")
         try:
             open_scenario(self.options.disk)
         except InputError as error:
             raise StudyError(f"target.disk = {self.options.disk!r:.80}: {error.message}") from error
         size_bytes = size("target.disk_size", self.options.disk_size, *_DISK_BYTES)
-        self._disk = NodeDisk(
+        disk = NodeDisk(
             "data", self.options.disk, size_bytes // 4096 * 4096, file_system=self.options.file_system
         )
         server, client = (
-            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES)
+            size(f"target.{key}", getattr(self.options, key), *_MEMORY_BYTES) >> 20
             for key in ("server_memory", "client_memory")
         )
-        self._memory_mib = server >> 20, client >> 20
+        exported = NfsServer((NfsExport(EXPORT, CLIENTS),))
+        self._parts = (
+            KernelParts("server", server, disks=(disk,), nfs=exported),
+            KernelParts("client", client, shape=link),
+        )
         if self.options.directory is not None:
             absolute("target.directory", self.options.directory, is_there=True)
-        super().__init__(chosen(self.options.parameters), int(nfs()[_LARGEST].default))
+        self._settings = {one.parameter_name: one for one in chosen(self.options.parameters)}
+        self.space = self._space({})
+        self._current: Mapping[str, Value] = {}
         self._nodes: NfsNodes | None = None
         self._held = ExitStack()
         self._filled = False
@@ -176,13 +182,10 @@ class Nfs(NfsTarget):
                 why = f"{error.strerror}; name a directory that you may write to"
                 raise StudyError(f"target.directory = {directory!r}: {why}") from error
             folder = self._held.enter_context(scratch_directory(keeper, "ascar-nfs-"))
-            threads = int(nfs()["nfsd.threads"].default)
-            nodes = NfsNodes(place, self._disk, self._link, self._memory_mib, threads, folder=folder)
+            self._nodes = nodes = NfsNodes(place, folder, *self._parts)
             self._held.callback(nodes.close)
-            self._nodes, self._ends = nodes, nodes.ends
             self._begin()
-            settings, largest = self._settings.values(), int(nfs()[_LARGEST].default)
-            self.space = nfs_space(settings, nodes.ends.values(settings), largest=largest)
+            self.space = self._space(nodes.values(self._settings.values()))
         except BaseException:
             self._close()
             raise
@@ -194,48 +197,48 @@ class Nfs(NfsTarget):
         """End both nodes, and remove everything."""
         self._close()
 
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        """The values in force."""
+        wanted = {name: one for name, one in self._settings.items() if name in names}
+        told = self._entered().values(wanted.values())
+        return {name: told[one.name] for name, one in wanted.items() if one.name in told}
+
     def apply(self, configuration: Configuration) -> Change:
         """Set what differs; server and mounts are made anew only for what takes effect no earlier.
 
         Raises:
-            StageFailed: a kernel refuses a value, or allows another one.
+            StageFailed: a kernel refuses a value, or a node does not come up.
         """
         nodes, steps = self._entered(), SecondsByStep()
-        before, self._current = self._current, {}
-        if not nodes.are_up:
-            with steps.step("boot"):
-                self._boot_again()
+        before, self._current = self._current if nodes.are_up else {}, {}
+        difference = self.space.change(before, configuration)
+        whole = {**{one.name: one.default for one in self.space.parameters}, **configuration}
+        wanted = in_order({self._settings[name].name: value for name, value in whole.items()})
+        if not nodes.is_booted(words := options_of(wanted, "boot")):
+            with steps.step("boot"), failing("nfs", AscarError):
+                self._begin(words)
             before = {}
-        difference, wanted = self.space.change(before, configuration), self._wanted(configuration)
-        if (words := options_of(wanted, "boot")) != nodes.kernel_words:
-            with steps.step("boot"):
-                self._boot_again(words)
-            before = {}
-        different = self._differing(before, configuration)
+        different = [self._settings[name] for name in self.space.change(before, configuration).parameters]
         contexts = {one.context for one in different}
         if "restart" in contexts:
             with steps.step("server"):
                 nodes.unmount()
-                self._restart_server({**_defaults(), **wanted})
+                nodes.restart_server({**_defaults(), **wanted})
         if contexts & {"connection", "restart"}:
             with steps.step("mount"):
                 nodes.unmount()
-                nodes.ends.set_before_mount(wanted)
-                nodes.mount(options_of(wanted, "mount"))
+                nodes.mount(wanted)
         with steps.step("settings"):
             if any(one.where == "export" for one in different):
-                self._export(wanted)
-            nodes.ends.set_now(wanted)
-            nodes.ends.check(wanted)
-        self._current = configuration
+                nodes.export(wanted)
+            nodes.set_now(wanted)
+        # Where a kernel or the server has allowed something else, all of it is made anew the next time.
+        if self.read(configuration).items() <= configuration.items():
+            self._current = configuration
         return Change.of(difference, steps.seconds, filled=self._filled)
 
     def settle(self) -> Mapping[str, float]:
-        """Nothing is left to be written, and no file is in a memory.
-
-        Raises:
-            StageFailed: a node does not answer.
-        """
+        """Nothing is left to be written, and no file is in a memory."""
         nodes, steps = self._entered(), SecondsByStep()
         with steps.step("write back"):
             nodes.write_back(_WRITE_BACK_S)
@@ -245,20 +248,12 @@ class Nfs(NfsTarget):
         return steps.seconds
 
     def health(self, limit_s: float) -> None:
-        """See that the client reaches its files.
-
-        Raises:
-            StageFailed: it does not within `limit_s`.
-        """
+        """See that the client reaches its files."""
         words = ["stat", "-f", "--", PLACE]
         self._entered().at_client.run("look at the mount", words, max(1.0, limit_s))
 
     def sample(self) -> Sample:
-        """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both.
-
-        Raises:
-            StageFailed: a node does not answer.
-        """
+        """What the client counts of its mount, the traffic of the server's disk, and dirty pages of both."""
         nodes = self._entered()
         stats, of_client = nodes.at_client.read([MOUNTSTATS, str(MEMINFO)])
         stat, of_server = nodes.at_server.read([DISK_STAT, str(MEMINFO)])
@@ -272,11 +267,7 @@ class Nfs(NfsTarget):
         return frozenset({*COUNTERS, *device_totals("disk", "")})
 
     def drain(self, limit_s: float) -> None:
-        """Write back what the client and the server hold.
-
-        Raises:
-            StageFailed: it takes longer.
-        """
+        """Write back what the client and the server hold."""
         self._entered().write_back(limit_s)
 
     def cycle_s(self, configuration: Configuration, metrics: Mapping[str, float]) -> float:  # noqa: ARG002
@@ -298,44 +289,27 @@ class Nfs(NfsTarget):
             **describe_machine(),
             "kernel_of_nodes": nodes.client.facts().kernel,
             "device": {"name": "disk", "model": self.options.disk, "file_system": self.options.file_system},
-            "link": msgspec.to_builtins(self._link),
-            "memory_mib": {"server": self._memory_mib[0], "client": self._memory_mib[1]},
+            "link": msgspec.to_builtins(self._parts[1].shape),
+            "memory_mib": {one.name: one.memory_mib for one in self._parts},
         }
 
     def commands(self, configuration: Configuration, chosen: Collection[str]) -> Mapping[str, list[str]]:
         """nfs.conf, fstab, sysctl.d and udev, and commands for now."""
         return forms_of(configuration, chosen)
 
-    def _begin(self) -> None:
-        """Boot, and be as a server and a client are that nobody has tuned."""
+    def _begin(self, words: tuple[str, ...] = ()) -> None:
+        """Boot, and be as a server and a client are that nobody has tuned; the disk has its files."""
         nodes = self._entered()
-        nodes.boot()
+        nodes.boot(words)
         # Of its little memory the server would make requests small, which no server with 4 GiB does.
-        self._restart_server(_defaults())
-        nodes.mount(options_of(in_order(_defaults()), "mount"))
+        nodes.restart_server(_defaults())
+        nodes.mount(those(_defaults(), "connection", "mount"))
 
-    def _restart_server(self, wanted: Mapping[str, Value]) -> None:
-        threads, block_bytes = wanted["nfsd.threads"], wanted["nfsd.max_block_size"]
-        self._entered().at_server.restart_server(int(threads), int(block_bytes))
-
-    def _boot_again(self, words: tuple[str, ...] | None = None) -> None:
-        """Boot after a node has died, or with other words; the files on the disk are there again."""
-        try:
-            if words is not None:
-                self._entered().end(words)
-            self._begin()
-        except StageFailed:
-            raise
-        except AscarError as error:
-            raise StageFailed("nfs", error.message) from error
-
-    def _export(self, wanted: Mapping[str, Value]) -> None:
-        nodes = self._entered()
-        kept = kept_of(nodes.ends.export_options(), nfs(), "export")
-        nodes.at_server.export(CLIENTS, nodes.ends.exported, (*options_of(wanted, "export"), *kept))
+    def _space(self, present: Mapping[str, Value]) -> Space:
+        return nfs_space(self._settings.values(), present, largest=int(nfs()[_LARGEST].default))
 
     def _close(self) -> None:
-        self._nodes, self._ends, self._current, self._filled = None, NfsEnds(None, None, ""), {}, False
+        self._nodes, self._current, self._filled = None, {}, False
         self._held.close()
 
     def _entered(self) -> NfsNodes:
