@@ -17,7 +17,7 @@ def machine_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str
 
     What only one of them tells is no difference; a few pages of memory more or less are none either.
     """
-    for key in ("machine_id", "architecture", "cpu", "cpus", "kernel", _MEMORY):
+    for key in ("machine_id", "architecture", "cpu", "cpus", "kernel", "disk_identity", _MEMORY):
         one, other = before.get(key), now.get(key)
         same = one == other
         if key == _MEMORY and isinstance(one, int) and isinstance(other, int):
