@@ -58,6 +58,8 @@ class OwnServer(Generic[P]):
 
     name: ClassVar[str]
     """The name for people."""
+    variables: ClassVar[tuple[str, ...]] = ()
+    """How the names of variables begin by which its client would find another server, such as MYSQL_HOST."""
 
     def __init__(
         self, programs: P, account: Account, place: Path, keeper: Keeper, fixed: Sequence[str] = ()
@@ -202,9 +204,10 @@ class OwnServer(Generic[P]):
             StageFailed: the server refuses it, or does not answer in time.
         """
         words = self.account.run(*argv)
+        known = {name: value for name, value in os.environ.items() if not name.startswith(self.variables)}
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place
+                words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place, env=known
             )
         except subprocess.TimeoutExpired:
             problem = f"the {self.name} server does not answer within {limit_s:g} s: {statement[:80]}"
