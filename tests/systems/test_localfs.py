@@ -642,6 +642,14 @@ def test_a_disk_that_comes_under_the_name_of_one_that_went_keeps_what_is_on_it(t
     assert "precious" in run("blkid", "-p", first)
 
 
+def test_a_disk_goes_from_each_file_system_to_each_other(two_disks):
+    disk, kinds = two_disks[0], ["ext4", "xfs", "btrfs"]
+    with entered(device=disk, confirmed_device=disk, file_systems=kinds) as target:
+        for kind in ("ext4", "xfs", "btrfs", "ext4", "btrfs", "xfs", "ext4"):
+            target.apply(target.space.nearest({**target.space.default(), "fs": kind}))
+            assert kind in mount_options(target.workspace.directory)
+
+
 def test_what_somebody_has_made_of_the_disk_meanwhile_is_not_overwritten(two_disks):
     disk = two_disks[0]
     with entered(device=disk, confirmed_device=disk, file_systems=["ext4"]) as target:

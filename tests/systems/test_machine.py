@@ -95,3 +95,9 @@ def test_a_disk_and_its_partitions_tell_its_world_wide_name_or_its_serial_number
     before, now = {"disk_identity": "S1"}, {"disk_identity": "S2"}
     assert machine_difference(before, now) == "disk_identity: was S1, is now S2"
     assert machine_difference({}, now) is None, "a run of an older version"
+
+
+def test_an_upgrade_of_what_is_tuned_is_a_difference() -> None:
+    before, now = {"mariadb": "10.11.6"}, {"mariadb": "10.11.19"}
+    assert machine_difference(before, now) == "mariadb: was 10.11.6, is now 10.11.19"
+    assert machine_difference(before, before) is None
