@@ -18,6 +18,7 @@ from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
 from ascar.space import ChangeCost
 from ascar.systems import Reusing
 from ascar.systems.localfs import LocalFileSystem
+from ascar.systems.localfs_device import DeviceSteps
 from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming
 from ascar.workloads.command import Command
@@ -624,3 +625,97 @@ def test_a_killed_keeper_is_made_good_by_the_study_that_lives(tmp_path, caplog):
     assert target.restored is not None
     assert target.restored.restored
     assert "another one undid" in caplog.text
+
+
+@pytest.mark.parametrize("state", ["fresh", "reuse"])
+def test_a_disk_that_comes_under_the_name_of_one_that_went_keeps_what_is_on_it(two_disks, tmp_path, state):
+    first, second = two_disks
+    run("mkfs.ext4", "-q", "-L", "precious", second)
+    with entered(device=first, confirmed_device=first, file_systems=["ext4"], state=state) as target:
+        default = target.space.default()
+        target.apply(default)
+        target._entered().unmount(DeviceSteps())
+        run("losetup", "--detach", first)
+        run("losetup", first, str(tmp_path / "two"))
+        with pytest.raises(Refused, match="became another device"):
+            target.apply(default)
+    assert "precious" in run("blkid", "-p", first)
+
+
+def test_a_disk_goes_from_each_file_system_to_each_other(two_disks):
+    disk, kinds = two_disks[0], ["ext4", "xfs", "btrfs"]
+    with entered(device=disk, confirmed_device=disk, file_systems=kinds) as target:
+        for kind in ("ext4", "xfs", "btrfs", "ext4", "btrfs", "xfs", "ext4"):
+            target.apply(target.space.nearest({**target.space.default(), "fs": kind}))
+            assert kind in mount_options(target.workspace.directory)
+
+
+def test_what_somebody_has_made_of_the_disk_meanwhile_is_not_overwritten(two_disks):
+    disk = two_disks[0]
+    with entered(device=disk, confirmed_device=disk, file_systems=["ext4"]) as target:
+        default = target.space.default()
+        target.apply(default)
+        target._entered().unmount(DeviceSteps())
+        run("mkfs.ext4", "-q", "-F", "-L", "precious", disk)
+        with pytest.raises(Refused, match="carries TYPE=ext4 LABEL=precious"):
+            target.apply(default)
+    assert "precious" in run("blkid", "-p", disk)
+
+
+def test_a_disk_that_may_only_be_read_is_refused_before_anything_is_tried(two_disks):
+    disk = two_disks[0]
+    run("blockdev", "--setro", disk)
+    try:
+        with (
+            pytest.raises(Refused, match="is read-only.*--setrw"),
+            entered(device=disk, confirmed_device=disk),
+        ):
+            pass
+    finally:
+        run("blockdev", "--setrw", disk)
+
+
+def test_a_partition_has_the_queue_of_its_disk(two_disks):
+    disk = two_disks[0]
+    before = read_ahead_kb(disk)
+    run("addpart", disk, "1", "2048", str(390 * MIB // 512))
+    part = f"{disk}p1"
+    try:
+        with entered(device=part, confirmed_device=part, file_systems=["ext4"]) as target:
+            default = target.space.default()
+            assert default["block_read_ahead_kb"] == before
+            trial(target, default.replaced(block_read_ahead_kb=4096), Fio(LOAD))
+            assert part in mounted()
+            assert read_ahead_kb(disk) == 4096
+        assert read_ahead_kb(disk) == before
+        with (
+            pytest.raises(StudyError, match="target.iops = 1000: limits a whole disk"),
+            entered(device=part, confirmed_device=part, iops=1000),
+        ):
+            pass
+    finally:
+        run("delpart", disk, "1")
+
+
+@pytest.fixture
+def ram_disk():
+    """A device without a queue, as volumes of the device mapper are."""
+    size = Path("/sys/block/zram0/disksize")
+    if not size.exists() or size.read_text().strip() != "0":
+        pytest.skip("needs a zram0 that nobody uses")
+    size.write_text(str(400 * MIB))
+    yield "/dev/zram0"
+    size.with_name("reset").write_text("1")
+
+
+def test_a_volume_without_a_queue_has_the_settings_that_are_left(ram_disk, two_disks):
+    with entered(device=ram_disk, confirmed_device=ram_disk, file_systems=["ext4"]) as target:
+        assert {"block_scheduler", "block_nr_requests"}.isdisjoint(target.space.names)
+        default = target.space.default()
+        trial(target, default.replaced(block_read_ahead_kb=4096), Fio(LOAD))
+        assert "mkfs" in "".join(target.commands(default, target.space.names)["shell"])
+    both = [two_disks[0], ram_disk]
+    with entered(device=both, confirmed_device=both, file_systems=["ext4"]) as target:
+        assert "block_scheduler" not in target.space.names
+        for device in both:
+            target.apply(target.space.default().replaced(device=device))

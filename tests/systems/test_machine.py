@@ -7,7 +7,11 @@ import os
 import platform
 from pathlib import Path
 
+import pytest
+
 from ascar.program.found import find_program
+from ascar.results.machine_difference import machine_difference
+from ascar.systems import machine
 from ascar.systems.machine import (
     backing_of,
     block_device,
@@ -61,3 +65,39 @@ def test_a_missing_program_is_named_with_its_packages():
 def test_versions_are_one_line():
     assert program_version("no-such-program") == ""
     assert "\n" not in program_version("sh", "--version")
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A disk `sdx` with a partition `sdx1`, of a kernel that the test makes up."""
+    disk = tmp_path / "devices/sdx"
+    (disk / "sdx1").mkdir(parents=True)
+    (disk / "sdx1/partition").write_text("1\n")
+    names = tmp_path / "block"
+    names.mkdir()
+    for path in (disk, disk / "sdx1"):
+        (names / path.name).symlink_to(path)
+    monkeypatch.setattr(machine, "_BLOCK_DEVICES", names)
+    return disk
+
+
+def test_a_disk_and_its_partitions_tell_its_world_wide_name_or_its_serial_number(disk: Path) -> None:
+    assert machine.disk_identity("sdx") == ""
+    (disk / "serial").write_text("S1\n")
+    assert machine.disk_identity("sdx") == machine.disk_identity("sdx1") == "S1"
+    (disk / "device").mkdir()
+    (disk / "device/wwid").write_text("naa.5000\n")
+    assert machine.disk_identity("sdx1") == "naa.5000"
+    (disk / "device/wwid").write_text(" \n")
+    assert machine.disk_identity("sdx1") == "S1"
+    (disk / "serial").write_bytes(b"\xff" * 5000)
+    assert len(machine.disk_identity("sdx1")) <= 200
+    before, now = {"disk_identity": "S1"}, {"disk_identity": "S2"}
+    assert machine_difference(before, now) == "disk_identity: was S1, is now S2"
+    assert machine_difference({}, now) is None, "a run of an older version"
+
+
+def test_an_upgrade_of_what_is_tuned_is_a_difference() -> None:
+    before, now = {"mariadb": "10.11.6"}, {"mariadb": "10.11.19"}
+    assert machine_difference(before, now) == "mariadb: was 10.11.6, is now 10.11.19"
+    assert machine_difference(before, before) is None

@@ -21,6 +21,7 @@ from ascar.catalogues.mariadb import mariadb
 from ascar.charging import Charge
 from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
 from ascar.program import mariadb as finder
+from ascar.program.account import Account
 from ascar.program.mariadb import MariaPrograms
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
@@ -121,6 +122,32 @@ def test_the_catalogue_is_what_the_server_says(working: MariaDB) -> None:
     ]
 
 
+def test_nothing_of_the_environment_leads_to_another_server(
+    working: MariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An administrator's variables name a server that people use: the study's own has to be asked."""
+    place = server_of(working).place
+    variables = {"MYSQL_HOST": "127.0.0.1", "MYSQL_TCP_PORT": "1", "MYSQL_PWD": "of another server"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert server_of(working).ask("SELECT @@datadir").startswith(str(place))
+    told = {**os.environ, **working.workspace.environment}
+    argv = ["mariadb", "--no-defaults", "--user=root", "-e", "SELECT @@datadir"]
+    done = subprocess.run(argv, env=told, capture_output=True, text=True, timeout=60, check=False)
+    assert str(place) in done.stdout, done.stderr
+
+
+def test_the_data_of_a_server_that_people_use_is_no_place_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RPM's account has it as its home, and what is made there is a database of that server."""
+    at_home = replace(mariadb_account(), home=tmp_path)
+    monkeypatch.setattr(Account, "of", lambda *_: at_home)
+    assert MariaDB({})._directory == tmp_path
+    (tmp_path / "ibdata1").touch()
+    assert MariaDB({})._directory == Path("/var/tmp")
+
+
 def test_temporary_tables_are_not_where_those_of_other_servers_are(working: MariaDB) -> None:
     """A server that starts deletes every temporary table in its directory: in /tmp, those of others."""
     server = server_of(working)
@@ -189,6 +216,15 @@ def test_tables_are_kept_open_within_the_files_that_the_server_may_open() -> Non
     space.validate({**space.default(), "table_open_cache": 2000})
     with pytest.raises(SpaceError, match="table_open_cache"):
         space.validate({**space.default(), "table_open_cache": 2001})
+
+
+def test_temporary_tables_in_memory_can_grow_in_the_space_of_an_expert(target: MariaDB) -> None:
+    """The server takes the smaller one of two limits."""
+    larger: dict[str, Value] = {"tmp_table_size": 64 << 20, "max_heap_table_size": 64 << 20}
+    target.apply(space_from_table({}, target.space).validate({**target.space.default(), **larger}))
+    query = "SELECT COUNT(*) FROM (SELECT DISTINCT seq, REPEAT('x', 200) FROM seq_1_to_100000) AS made"
+    told = server_of(target).ask(f"{query}; SHOW SESSION STATUS LIKE 'Created_tmp_disk_tables'")
+    assert told.split() == ["100000", "Created_tmp_disk_tables", "0"]
 
 
 def test_a_pool_of_whole_chunks_is_in_force_as_it_was_asked_for(
@@ -300,6 +336,7 @@ def test_what_weakens_a_guarantee_is_named_against_the_server_of_today() -> None
         ("innodb_checksum_algorithm", "crc32", Guarantee.INTEGRITY),
         ("innodb_flush_method", "nosync", Guarantee.DURABILITY),
         ("innodb_log_file_size", 1 << 30, Guarantee.AVAILABILITY),
+        ("max_heap_table_size", 1 << 20, Guarantee.AVAILABILITY),
         ("binlog_checksum", "NONE", Guarantee.INTEGRITY),
     ):
         assert guarantee in space[name].weakens(value), name

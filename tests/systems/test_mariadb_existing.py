@@ -147,6 +147,20 @@ def test_it_is_reached_by_a_port_too(server: LiveMariaDB) -> None:
         assert target.describe()["server"] == name
 
 
+def test_a_host_in_the_environment_does_not_replace_the_socket_that_was_confirmed(
+    server: LiveMariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unchanged(server), monkeypatch.context() as elsewhere:
+        elsewhere.setenv("MYSQL_HOST", "127.0.0.1")
+        elsewhere.setenv("MYSQL_TCP_PORT", "1")
+        with target_of(server) as target:
+            apply_checked(target, trial(target))
+            told = {**os.environ, **target.workspace.environment}
+            argv = ["mariadb", "--no-defaults", "--user=root", "-e", "SELECT @@datadir"]
+            done = subprocess.run(argv, env=told, capture_output=True, text=True, timeout=60, check=False)
+            assert str(server.data) in done.stdout, done.stderr
+
+
 def test_what_leaves_something_behind_stays_as_it_is(server: LiveMariaDB) -> None:
     with target_of(server, parameters="wide") as target:
         assert not set(LEAVES_SOMETHING) & set(target.space.names)
@@ -283,6 +297,17 @@ def test_a_session_that_is_killed_goes_on_by_another(server: LiveMariaDB) -> Non
         apply_checked(target, target.space.default())
         with pytest.raises(Refused, match="is tuned by another study at this moment"), target_of(server):
             pass
+
+
+def test_a_server_that_becomes_a_replica_in_mid_study_gets_no_more_trials(server: LiveMariaDB) -> None:
+    with unchanged(server), pytest.raises(WorkError, match="read-only in mid-study"):
+        try:
+            with target_of(server) as target:
+                apply_checked(target, trial(target))
+                server.ask("SET GLOBAL read_only = ON")
+                target.apply(target.space.default())
+        finally:
+            server.ask("SET GLOBAL read_only = OFF")
 
 
 def test_servers_that_are_read_only_are_refused(server: LiveMariaDB) -> None:

@@ -76,6 +76,20 @@ def kept() -> Iterator[PostgreSQL]:
         yield entered
 
 
+def test_nothing_of_the_environment_leads_to_another_server(
+    target: PostgreSQL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {"PGHOSTADDR": "127.0.0.1", "PGPORT": "1", "PGSERVICE": "of another server"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    target.apply(target.space.default())
+    monkeypatch.delenv("PGSERVICE")  # which no variable takes back
+    told = {**os.environ, **target.workspace.environment}
+    argv = ["psql", "-XAtqc", "SHOW data_directory"]
+    done = subprocess.run(argv, env=told, capture_output=True, text=True, timeout=60, check=False)
+    assert str(target.workspace.directory.parent) in done.stdout, done.stderr
+
+
 @pytest.mark.slow
 class TestPostgreSQLContract(TargetContract):
     @pytest.fixture(autouse=True)

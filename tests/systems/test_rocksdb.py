@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ from scripts.catalogue import differences, told_by_rocksdb
 
 from ascar.catalogues.rocksdb import rocksdb
 from ascar.charging import Charge
-from ascar.errors import EnvironmentLacks, StageFailed, StudyError
+from ascar.errors import EnvironmentLacks, StageFailed, StudyError, WorkError
 from ascar.program.rocksdb import DATABASE, OPTIONS, OptionsInForce, RocksPrograms
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
@@ -104,6 +106,21 @@ def test_rocksdb_takes_both_ends_of_each_range_and_every_word_as_they_are(place:
             except StageFailed as failure:
                 refused.append(failure.message)
         assert not refused
+
+
+def test_an_upgrade_in_mid_study_ends_it(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, upgraded = Path(place, "db_bench"), Path(place, "db_bench.new")
+    installed = RocksPrograms.find().bench
+    shutil.copy2(installed, bench)
+    monkeypatch.setenv("PATH", place, prepend=os.pathsep)
+    with RocksDB({"directory": place}) as target:
+        target.apply(target.space.default())
+        target.apply(target.space.default())
+        shutil.copy2(installed, upgraded)
+        upgraded.replace(bench)  # as a package manager does
+        with pytest.raises(WorkError, match="db_bench was replaced in mid-study") as caught:
+            target.apply(target.space.default())
+        assert not isinstance(caught.value, StageFailed), "which would fail this trial alone"
 
 
 def test_random_configurations_are_read_back_equal(place: str) -> None:

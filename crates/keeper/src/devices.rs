@@ -1,6 +1,7 @@
 //! When a block device may be written: the checks before anything is.
 
 use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -19,13 +20,45 @@ pub const LABEL: &str = "ascar";
 /// How the UUID of every file system we make begins: "ascar" in ASCII.
 pub const UUID_PREFIX: &str = "61736361-72";
 
+mod ioctl {
+    use nix::libc;
+
+    const BLKROGET: libc::c_ulong = 0x125E;
+
+    nix::ioctl_read!(sequence, 0x12, 128, u64); // BLKGETDISKSEQ
+    nix::ioctl_read_bad!(read_only, BLKROGET, libc::c_int);
+}
+
+/// What tells a block device from another that comes under its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceId {
+    /// `major:minor`.
+    pub number: String,
+    /// The kernel's count of disks and media that came, up to this one; None before Linux 5.15.
+    sequence: Option<u64>,
+}
+
+impl DeviceId {
+    /// That of an open device.
+    pub fn of(device: &File) -> Result<Self> {
+        let opened = device.metadata().doing("look at a device")?.rdev();
+        let mut sequence = 0;
+        // SAFETY: the call writes a number, which lives through it.
+        let told = unsafe { ioctl::sequence(device.as_raw_fd(), &mut sequence) };
+        Ok(Self {
+            number: device_number(opened),
+            sequence: told.ok().map(|_| sequence),
+        })
+    }
+}
+
 /// A block device that may be written.
 #[derive(Debug)]
 pub struct Claimed {
     /// Its canonical path.
     pub path: PathBuf,
-    /// `major:minor`.
-    pub number: String,
+    /// Which device that is.
+    pub id: DeviceId,
     /// Its length.
     pub size_bytes: u64,
 }
@@ -63,18 +96,31 @@ pub fn claim(path: &Path, confirmed: bool, limit: &Limit) -> Result<Claimed> {
         _ => fault,
     })?;
     let number = device_number(metadata.rdev());
-    let device = check_unused(&canonical, &number)?;
+    let device = check_free(&canonical, &number)?;
+    check_writable(&device, &canonical)?;
     check_blank(&device, &canonical, limit)?;
     let size_bytes = size(&device)?;
     Ok(Claimed {
         path: canonical,
-        number,
+        id: DeviceId::of(&device)?,
         size_bytes,
     })
 }
 
+/// Still the device that it was, and used by nobody.
+pub fn check_unused(path: &Path, id: &DeviceId) -> Result<File> {
+    let device = check_free(path, &id.number)?;
+    if DeviceId::of(&device)? != *id {
+        return Err(Fault::refused(format!(
+            "{}: became another device meanwhile",
+            path.display()
+        )));
+    }
+    Ok(device)
+}
+
 /// Not mounted, not swap, nothing built on top of it, and opened by nobody exclusively.
-pub fn check_unused(path: &Path, number: &str) -> Result<File> {
+fn check_free(path: &Path, number: &str) -> Result<File> {
     let refused = |why: String| Err(Fault::refused(format!("{}: {why}", path.display())));
     if let Some(mount) = mounts::list()?
         .into_iter()
@@ -104,13 +150,7 @@ pub fn check_unused(path: &Path, number: &str) -> Result<File> {
         .custom_flags(libc::O_EXCL | libc::O_CLOEXEC)
         .open(path)
     {
-        Ok(device) => {
-            let opened = device.metadata().doing("look at a device")?.rdev();
-            if device_number(opened) != number {
-                return refused("became another device meanwhile".to_owned());
-            }
-            Ok(device)
-        }
+        Ok(device) => Ok(device),
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
             refused("is in use (the kernel refuses exclusive access)".to_owned())
         }
@@ -186,6 +226,21 @@ pub fn check_blank(opened: &File, path: &Path, limit: &Limit) -> Result<()> {
             .err()
             .unwrap_or_else(|| Fault::failed("blkid: no answer"))),
     }
+}
+
+fn check_writable(device: &File, path: &Path) -> Result<()> {
+    let mut is_read_only = 0;
+    // SAFETY: the call writes a number, which lives through it.
+    unsafe { ioctl::read_only(device.as_raw_fd(), &mut is_read_only) }
+        .doing("ask whether a device may be written")?;
+    if is_read_only != 0 {
+        return Err(Fault::refused(format!(
+            "{}: is read-only: name another, or have it written with `blockdev --setrw {}`",
+            path.display(),
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 fn size(device: &File) -> Result<u64> {

@@ -532,8 +532,8 @@ def _check_machine(run: Run, machine: Mapping[str, Any]) -> None:
     """
     if difference := machine_difference(run.machine, machine):
         raise StudyError(
-            f"machine {difference} (run {run.id} of {run.name!r}): what another machine measured is not gone "
-            "on with; leave --resume out to begin a new run"
+            f"machine {difference} (run {run.id} of {run.name!r}): what was measured before does not "
+            "compare; leave --resume out to begin a new run"
         )
 
 

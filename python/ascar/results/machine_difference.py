@@ -1,4 +1,4 @@
-"""Whether results hold for the same machine."""
+"""Whether results hold for the same machine, and the same version of what was tuned."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MEMORY = "machine_memory_bytes"
+_VERSIONS = ("ceph", "mariadb", "postgresql", "redis", "rocksdb", "valkey")
 # A kernel may reserve a little more or less of the memory at its next boot.
 _MEMORY_SHARE_MAX = 0.02
 
@@ -17,7 +18,7 @@ def machine_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str
 
     What only one of them tells is no difference; a few pages of memory more or less are none either.
     """
-    for key in ("machine_id", "architecture", "cpu", "cpus", "kernel", _MEMORY):
+    for key in ("machine_id", "architecture", "cpu", "cpus", "kernel", "disk_identity", *_VERSIONS, _MEMORY):
         one, other = before.get(key), now.get(key)
         same = one == other
         if key == _MEMORY and isinstance(one, int) and isinstance(other, int):

@@ -39,6 +39,7 @@ from ascar.systems.localfs_space import (
     localfs_space,
     with_devices,
     with_kernel_defaults,
+    with_queues,
     without_machine_wide,
 )
 from ascar.systems.machine import backing_of
@@ -206,9 +207,12 @@ class LocalFileSystem(Target):
             keeper.lock("vm.drop_caches")
         self._devices = Device.take(keeper, self.settings, owner, self._files.node)
         self._use(next(iter(self._devices.values())))
+        queues = [device.queue() for device in self._devices.values()]
         self.space = with_kernel_defaults(
-            self.space, {name: self._entered().knob(knob) for name, knob in _QUEUE.items()}
+            self.space,
+            {name: self._entered().knob(knob) for name, knob in _QUEUE.items() if knob in queues[0]},
         )
+        self.space = with_queues(self.space, queues)
         self._memory.enforce()
 
     def _check_kernel(self, mountable: tuple[str, ...]) -> None:

@@ -8,7 +8,13 @@ from ascar.space import ChangeCost
 from ascar.systems.applied import applied_knobs
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.localfs_space import file_systems_of
-from ascar.systems.machine import backing_of, describe_machine, file_system_of, program_version
+from ascar.systems.machine import (
+    backing_of,
+    describe_machine,
+    disk_identity,
+    file_system_of,
+    program_version,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +43,7 @@ def localfs_description(
         }
     else:
         stack |= {"kind": "block device", "path": ", ".join(settings.devices)}
+    told = "" if chosen.device is None else ", ".join(filter(None, map(disk_identity, names)))
     here = file_systems_of(space)
     # What few machines have is told where it is compared, so that others' descriptions stay as they were.
     programs = {MKFS[fs] for fs in FILE_SYSTEMS if fs in here or fs not in ("nilfs2", "reiserfs")}
@@ -44,6 +51,7 @@ def localfs_description(
         "target": "localfs",
         **describe_machine(),
         "device": stack,
+        **({"disk_identity": told} if told else {}),
         "memory_bytes": memory.bytes,
         "memory_limit": memory.kind,
         "dataset_to_memory": chosen.dataset_to_memory,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ascar.errors import EnvironmentLacks, InputError, StageFailed
+from ascar.errors import EnvironmentLacks, InputError, StageFailed, StudyError
 from ascar.nodes.process import output_of
 from ascar.systems.localfs_options import SIZE_BYTES_MIN
+from ascar.systems.machine import disk_of
+from ascar.systems.recipe import KNOBS
 from ascar.systems.steps import SecondsByStep
 from ascar.units import format_size
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ascar.systems.localfs_options import LocalFileSystemSettings
     from ascar.systems.recipe import Recipe
 
+_QUEUE, _SCHEDULER, _DEPTH = "block.", "block.DEV.scheduler", "block.DEV.nr_requests"
 _DIRTY = ("vm.dirty_background_ratio", "vm.dirty_ratio")
 
 
@@ -65,6 +68,7 @@ class Device:
         node: Node | None = None,
     ) -> None:
         self.name = name
+        self._queue = disk_of(name)
         self._node = node
         self.mountpoint: Path | None = None
         self._keeper = keeper
@@ -94,7 +98,8 @@ class Device:
 
         Raises:
             EnvironmentLacks: a device is too small.
-            Refused: it is in use, or not confirmed.
+            Refused: it is in use, read-only, or not confirmed.
+            StudyError: a limit is asked for that it cannot have.
         """
         found: dict[str, tuple[Path, str]] = {}
         for device in settings.devices:
@@ -103,6 +108,11 @@ class Device:
                 raise EnvironmentLacks(
                     f"target.device = {device!r}: has {format_size(claimed.size_bytes)}; "
                     f"name one with at least {format_size(SIZE_BYTES_MIN)}"
+                )
+            if settings.options.iops is not None and disk_of(claimed.name) != claimed.name:
+                raise StudyError(
+                    f"target.iops = {settings.options.iops}: limits a whole disk, and {device!r} is a part "
+                    "of one; leave the key out, or name a disk"
                 )
             found[device] = claimed.device, claimed.name
         if not found:
@@ -169,7 +179,22 @@ class Device:
 
     def knob(self, name: str) -> int | str:
         """A knob's value in force; "DEV" in its name stands for the device's."""
-        return self._keeper.knob_read(name.replace("DEV", self.name)).value
+        return self._keeper.knob_read(self._here(name)).value
+
+    def queue(self) -> dict[str, tuple[str, ...]]:
+        """The settings of its queue with the words that each offers, which none but words has.
+
+        A partition has those of its disk. What has no queue, such as a volume of the device mapper or a RAM
+        disk, has no scheduler and no depth: its kernel hides them, or shows them and refuses to change them.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for knob in KNOBS.values():
+            if knob.startswith(_QUEUE):
+                with suppress(InputError):  # there is none of that name
+                    found[knob] = self._keeper.knob_read(self._here(knob)).choices
+        if len(found.get(_SCHEDULER, ())) < 2:
+            return {knob: words for knob, words in found.items() if knob not in (_SCHEDULER, _DEPTH)}
+        return found
 
     def set_knobs(self, knobs: Mapping[str, int | str], steps: DeviceSteps) -> None:
         """Set what is not set so already, in the order given but for the dirty ratios."""
@@ -198,12 +223,16 @@ class Device:
             os.chown(directory, *self._owner)
         return directory
 
+    def _here(self, knob: str) -> str:
+        """A knob with the kernel's name for DEV: of a partition, the queue is its disk's."""
+        return knob.replace("DEV", self._queue if knob.startswith(_QUEUE) else self.name)
+
     def _named(self, knobs: Mapping[str, int | str]) -> dict[str, int | str]:
-        return {knob.replace("DEV", self.name): value for knob, value in knobs.items()}
+        return {self._here(knob): value for knob, value in knobs.items()}
 
     def _in_order(self, wanted: Mapping[str, int | str], given: Mapping[str, int | str]) -> list[str]:
         """The knobs to write: a new scheduler brings its own queue depth, which is written again after it."""
-        scheduler, depth = f"block.{self.name}.scheduler", f"block.{self.name}.nr_requests"
+        scheduler, depth = self._here(_SCHEDULER), self._here(_DEPTH)
         written = [knob for knob in given if knob in wanted or (knob == depth and scheduler in wanted)]
         background, ratio = _DIRTY
         if background in given and ratio in given and (background in wanted or ratio in wanted):

@@ -14,10 +14,10 @@ from ascar.systems.kernel_files import KernelFiles
 from ascar.systems.localfs_options import FILE_SYSTEMS, MKFS
 from ascar.systems.machine import missing_program
 from ascar.systems.published_spaces import published_space
-from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS
+from ascar.systems.recipe import DEVICE_PARAMETER, KNOBS, knobs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ascar.space import Space
 
@@ -108,12 +108,39 @@ def with_devices(space: Space, devices: Sequence[str]) -> Space:
     return replace(space, parameters=(*space.parameters, device))
 
 
+def with_queues(space: Space, queues: Sequence[Mapping[str, tuple[str, ...]]]) -> Space:
+    """The space with those settings of queues that every device has, and the words that each of them offers.
+
+    Args:
+        space: the space, with the settings in force as defaults.
+        queues: of each device, the settings of its queue with the words that they may be set to.
+    """
+    for name, knob in knobs_of(space).items():
+        if not knob.startswith("block."):
+            continue
+        if any(knob not in queue for queue in queues):
+            space = _without(space, {name})
+            continue
+        domain = space.domain(name)
+        if not isinstance(domain, Choices) or domain.ordered:
+            continue
+        offered = [word for word in domain.values if all(word in queue[knob] for queue in queues)]
+        # The published spaces have words of their own, for which what the kernel offers stands.
+        if space[name].default in offered and len(offered) < len(domain.values):
+            space = space.only(name, offered)
+    return space
+
+
 def without_machine_wide(space: Space) -> Space:
     """The space without `vm.*`, which every program on the machine shares."""
+    return _without(space, _VM)
+
+
+def _without(space: Space, names: Collection[str]) -> Space:
     return replace(
         space,
-        parameters=tuple(parameter for parameter in space.parameters if parameter.name not in _VM),
-        constraints=tuple(one for one in space.constraints if not set(one.names) & set(_VM)),
+        parameters=tuple(parameter for parameter in space.parameters if parameter.name not in names),
+        constraints=tuple(one for one in space.constraints if not set(one.names) & set(names)),
     )
 
 

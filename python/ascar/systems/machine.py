@@ -23,6 +23,8 @@ _PACKAGES = {
     "wipefs": ("util-linux", "util-linux"),
 }
 _VERSION_LENGTH_MAX = 100
+_IDENTITY_LENGTH_MAX = 200
+_BLOCK_DEVICES = Path("/sys/class/block")
 
 
 def missing_program(name: str) -> str:
@@ -85,8 +87,20 @@ def block_device(major: int, minor: int) -> str | None:
 
 def disk_of(device: str) -> str:
     """The disk of a partition; a device that is no partition is its own."""
-    entry = Path("/sys/class/block", device)
+    entry = _BLOCK_DEVICES / device
     return entry.resolve().parent.name if (entry / "partition").exists() else device
+
+
+def disk_identity(device: str) -> str:
+    """The world-wide name or serial number that the disk of a device tells; empty: it tells none.
+
+    Names such as sdb go to other disks when the machine starts again.
+    """
+    disk = _BLOCK_DEVICES / disk_of(device)
+    for name in ("wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid"):
+        if told := " ".join(_lines(disk / name)).strip():
+            return told[:_IDENTITY_LENGTH_MAX]
+    return ""
 
 
 def file_system_of(path: Path) -> str:

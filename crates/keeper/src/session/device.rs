@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::devices;
+use crate::devices::{self, DeviceId};
 use crate::fault::{Fault, Result};
 use crate::images::Image;
 use crate::loops;
@@ -20,27 +20,29 @@ pub(super) struct Saved {
 pub(super) struct Device {
     pub(super) path: PathBuf,
     pub(super) name: String,
-    /// `major:minor`.
-    pub(super) number: String,
+    pub(super) id: DeviceId,
     /// None for a device of the machine.
     pub(super) image: Option<Image>,
     pub(super) saved: BTreeMap<String, Saved>,
     /// The file system that this session made on it.
     pub(super) fs: Option<String>,
+    /// Whether this session began to make one and did not end: what is there then is its own, without a label.
+    pub(super) unfinished: bool,
     pub(super) mountpoint: Option<PathBuf>,
 }
 
 impl Device {
     /// A device with nothing of ours on it yet; the image it is backed by, if it is one.
-    pub(super) fn new(path: PathBuf, number: String, image: Option<Image>) -> Self {
+    pub(super) fn new(path: PathBuf, id: DeviceId, image: Option<Image>) -> Self {
         let name = base_name(&path);
         Self {
             path,
             name,
-            number,
+            id,
             image,
             saved: BTreeMap::new(),
             fs: None,
+            unfinished: false,
             mountpoint: None,
         }
     }
@@ -66,7 +68,7 @@ impl Device {
     /// The image, while nothing is mounted from it.
     pub(super) fn quiet_image(&self) -> Result<&Image> {
         self.check_unmounted()?;
-        let opened = devices::check_unused(&self.path, &self.number)?;
+        let opened = devices::check_unused(&self.path, &self.id)?;
         let image = self.image.as_ref();
         let image = image
             .ok_or_else(|| Fault::input(format!("device = {:?}: is not an image", self.path)))?;

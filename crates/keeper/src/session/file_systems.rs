@@ -40,8 +40,9 @@ impl Session {
             )));
         }
         let claimed = devices::claim(path, confirmed, limit)?;
-        self.locks()?.take(&format!("device.{}", claimed.number))?;
-        let device = Device::new(claimed.path.clone(), claimed.number, None);
+        self.locks()?
+            .take(&format!("device.{}", claimed.id.number))?;
+        let device = Device::new(claimed.path.clone(), claimed.id, None);
         let answer =
             json!({"device": claimed.path, "name": device.name, "size_bytes": claimed.size_bytes});
         self.devices.entry(claimed.path).or_insert(device);
@@ -57,7 +58,7 @@ impl Session {
             return Err(program::not_installed(command.program));
         }
         device.check_unmounted()?;
-        let opened = devices::check_unused(&device.path, &device.number)?;
+        let opened = devices::check_unused(&device.path, &device.id)?;
         device.fs = None;
         match &device.image {
             Some(image) => {
@@ -66,6 +67,10 @@ impl Session {
                 drop(opened);
             }
             None => {
+                // Since the claim somebody may have made something of it.
+                if !device.unfinished {
+                    devices::check_blank(&opened, &device.path, limit)?;
+                }
                 drop(opened);
                 let path = device.path.as_os_str();
                 program::run("wipefs", &["-a".as_ref(), "--".as_ref(), path], limit)?
@@ -74,12 +79,14 @@ impl Session {
                 let _ = program::run("blkdiscard", &["-f".as_ref(), "--".as_ref(), path], limit)?;
             }
         }
+        device.unfinished = true;
         let finished =
             program::run(command.program, &command.arguments, limit)?.success(command.program)?;
         if let Some(naming) = format::naming(&request.fs, &device.path, &uuid) {
             program::run(naming.program, &naming.arguments, limit)?.success(naming.program)?;
         }
         device.fs = Some(request.fs.clone());
+        device.unfinished = false;
         let words: Vec<String> = std::iter::once(command.program.to_owned())
             .chain(command.arguments)
             .collect();
@@ -114,7 +121,7 @@ impl Session {
                 device.path.display()
             )));
         }
-        drop(devices::check_unused(&device.path, &device.number)?);
+        drop(devices::check_unused(&device.path, &device.id)?);
         let mountpoint = PathBuf::from(MOUNTPOINTS).join(format!("{session}-{}", device.name));
         make_mountpoint(&mut lock(&journal), &mountpoint)?;
         let change = Change::Mount {

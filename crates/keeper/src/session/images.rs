@@ -1,13 +1,14 @@
 //! Operations on image files.
 
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::device::{Device, Saved, base_name};
+use super::device::{Device, Saved};
 use super::{DEVICES_MAX, Session, reply};
-use crate::devices;
+use crate::devices::{self, DeviceId};
 use crate::fault::{Doing, Fault, Result};
 use crate::images::{self, Image};
 use crate::interrupt::Limit;
@@ -39,8 +40,8 @@ impl Session {
         };
         let attached = self.attach(&image, direct_io);
         match attached {
-            Ok((path, number)) => {
-                let device = Device::new(path.clone(), number, Some(image));
+            Ok((path, id)) => {
+                let device = Device::new(path.clone(), id, Some(image));
                 let answer = json!({"device": path, "name": device.name, "direct_io": direct_io});
                 self.devices.insert(path, device);
                 Ok(answer)
@@ -80,7 +81,7 @@ impl Session {
         Ok(image)
     }
 
-    pub(super) fn attach(&self, image: &Image, direct_io: bool) -> Result<(PathBuf, String)> {
+    pub(super) fn attach(&self, image: &Image, direct_io: bool) -> Result<(PathBuf, DeviceId)> {
         let mut journal = self.journal();
         let numbers = journal.record(vec![Change::Attach {
             target: image.place.path().to_owned(),
@@ -93,13 +94,9 @@ impl Session {
                     image.place.path().display()
                 )));
             }
-            let number = std::fs::read_to_string(
-                Path::new("/sys/block").join(base_name(&device)).join("dev"),
-            );
-            Ok((
-                device,
-                number.doing("read the device's number")?.trim().to_owned(),
-            ))
+            let opened = File::open(&device).doing(format!("open {}", device.display()))?;
+            let id = DeviceId::of(&opened)?;
+            Ok((device, id))
         });
         if attached.is_err() {
             for device in loops::backed_by(&image.id) {
@@ -185,7 +182,7 @@ impl Session {
         let image = device.quiet_image()?;
         let copied = images::load(&saved.image.file, &image.file, limit);
         // Even a part of it makes what the page cache has of the device stale.
-        let opened = devices::check_unused(&device.path, &device.number)?;
+        let opened = devices::check_unused(&device.path, &device.id)?;
         loops::flush_buffers(&opened)?;
         device.fs = None;
         let copied = copied?;

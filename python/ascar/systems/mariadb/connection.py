@@ -54,7 +54,8 @@ class MariaAddress(PasswordAddress, frozen=True, kw_only=True):
     def words(self) -> list[str]:
         """The arguments of a client."""
         if self.is_socket:
-            return ["--protocol=socket", f"--socket={self.host}", *self._user()]
+            # A host of the caller's environment (MYSQL_HOST) would go before the socket.
+            return ["--protocol=socket", "--host=localhost", f"--socket={self.host}", *self._user()]
         return ["--protocol=tcp", f"--host={self.host}", f"--port={self.port}", *self._user()]
 
     def _user(self) -> list[str]:

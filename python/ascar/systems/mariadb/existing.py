@@ -32,6 +32,7 @@ from ascar.systems.mariadb.existing_options import (
 )
 from ascar.systems.mariadb.live_settings import MariaLiveSettings
 from ascar.systems.mariadb.live_values import TAKEN, as_taken
+from ascar.systems.mariadb.server import at_socket
 from ascar.systems.mariadb.server_facts import (
     READS,
     MariaFacts,
@@ -136,7 +137,7 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
         address = self._address
         user = {} if address.user is None else {"MARIADB_USER": address.user}
         if address.is_socket:
-            return {"MYSQL_UNIX_PORT": address.host, **user}
+            return {**at_socket(address.host), **user}
         return {"MYSQL_HOST": address.host, "MYSQL_TCP_PORT": str(address.port), **user}
 
     @staticmethod

@@ -32,6 +32,7 @@ class MariaServer(OwnServer[MariaPrograms]):
     """The server; nothing runs until `begin`; `fixed` are lines of the option file."""
 
     name = "MariaDB"
+    variables = ("MYSQL_", "MARIADB_")
 
     @property
     def socket(self) -> Path:
@@ -45,8 +46,8 @@ class MariaServer(OwnServer[MariaPrograms]):
 
     @property
     def reached(self) -> Mapping[str, str]:
-        """The variable of the client library for its socket, and whom to connect as."""
-        return {"MYSQL_UNIX_PORT": str(self.socket), "MARIADB_USER": USER, "MARIADB_DATABASE": DATABASE}
+        """The client library's variables, and whom to connect as."""
+        return {**at_socket(str(self.socket)), "MARIADB_USER": USER, "MARIADB_DATABASE": DATABASE}
 
     def create(self) -> None:
         """Make an empty directory of data, with a database for the load.
@@ -152,6 +153,11 @@ class MariaServer(OwnServer[MariaPrograms]):
             if _ERROR in line:
                 return _PROGRAM.sub("", line.partition(_ERROR)[2])
         return None
+
+
+def at_socket(path: str) -> dict[str, str]:
+    """The variables by which clients find a socket, and neither host nor password of another server."""
+    return {"MYSQL_UNIX_PORT": path, "MYSQL_HOST": "localhost", "MYSQL_PWD": ""}
 
 
 def pairs_of(rows: str) -> dict[str, str]:

@@ -99,12 +99,15 @@ class MariaFacts:
         """See that the server is the one that the study began on.
 
         Raises:
-            WorkError: it is not, so that what was measured before does not compare.
+            WorkError: it is not, or others write now, so that what was measured before does not compare.
         """
-        if identity_of(session.variables()) != self.identity:
+        told = session.variables()
+        if identity_of(told) != self.identity:
             raise WorkError("another server answers in mid-study; the study ends")
         if not is_same_start(started_s(session), self.started_s):
             raise WorkError("the server was started anew in mid-study; the study ends")
+        if _is_read_only(told):
+            raise WorkError("the server became read-only in mid-study, as in a fail-over; the study ends")
 
 
 def identity_of(told: Mapping[str, str]) -> str:
@@ -142,7 +145,7 @@ def check_mariadb_tunable(session: MariaSession, address: MariaAddress) -> None:
             f"{name}: is a node of a Galera cluster, whose nodes should have the same settings; tune a "
             "server of the study's own (leave target.server out), and put the result on each node"
         )
-    if told.get("read_only", "OFF") != "OFF":
+    if _is_read_only(told):
         raise Refused(f"{name}: is read-only, as a replica is; tune the primary")
     if not lock_server(session, _LOCK_S):
         raise Refused(f"{name}: is tuned by another study at this moment; wait for that study or stop it")
@@ -179,6 +182,11 @@ def _replicates(session: MariaSession) -> bool:
         return bool(session.ask(_REPLICATES).strip())
     except Refused:
         return _number(session.status().get("Slaves_running")) > 0
+
+
+def _is_read_only(told: Mapping[str, str]) -> bool:
+    """Whether clients may not write; MariaDB 12 has words for several degrees of that."""
+    return told.get("read_only", "OFF") != "OFF"
 
 
 def _process(pid_file: str, uptime_s: float) -> ServerProcess | None:

@@ -53,6 +53,7 @@ _CHUNK = ("innodb_buffer_pool_chunk_size", "innodb_buffer_pool_size")
 """A chunk is no larger than the pool; before 10.11.12 the server would make it so."""
 LEAVES_SOMETHING: Mapping[str, str] = {
     "innodb_checksum_algorithm": "new files keep its form; the strict ones refuse pages of older servers",
+    "innodb_stats_auto_recalc": "statistics that were counted meanwhile stay on the disk",
     "innodb_stats_persistent_sample_pages": "statistics that were counted meanwhile stay on the disk",
     "innodb_stats_method": "statistics that were counted meanwhile stay on the disk",
     "innodb_fill_factor": "indexes that were made meanwhile stay as full",

@@ -88,6 +88,7 @@ class MariaDB(ConfiguredTarget[MariaServer]):
     """
 
     name, kind, account, socket = "MariaDB", "mariadb", "mysql", SOCKET
+    data_file = "ibdata1"
     listed = staticmethod(mariadb)
     told = TOLD
     default_workload: str | None = "sysbench"

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from ascar.errors import StageFailed
+from ascar.errors import StageFailed, WorkError
 from ascar.systems.program.foreground import Foreground
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class OwnServer(Generic[P]):
 
     name: ClassVar[str]
     """The name for people."""
+    variables: ClassVar[tuple[str, ...]] = ()
+    """How the names of variables begin by which its client would find another server, such as MYSQL_HOST."""
 
     def __init__(
         self, programs: P, account: Account, place: Path, keeper: Keeper, fixed: Sequence[str] = ()
@@ -68,6 +70,7 @@ class OwnServer(Generic[P]):
         """Puts a process of the filled server, by its id, into the control group that limits its memory."""
         self._keeper = keeper
         self._processes: list[Foreground] = []
+        self._seen: dict[str, tuple[int, int, int]] = {}
 
     @property
     def data(self) -> Path:
@@ -167,8 +170,13 @@ class OwnServer(Generic[P]):
         self._wait_until(self._answers, limit_s)
 
     def _start(self, argv: Sequence[str], environment: Mapping[str, str]) -> Foreground:
-        """Start a program of the server."""
+        """Start a program of the server.
+
+        Raises:
+            WorkError: it was replaced in mid-study.
+        """
         admit = self.admit if self.saved.exists() else None
+        self._check_not_replaced(argv[0])
         words = self.account.run(*argv)
         process = Foreground(words, environment, self.place, self._keeper, _END_S, admit=admit)
         self._processes.append(process)
@@ -202,9 +210,10 @@ class OwnServer(Generic[P]):
             StageFailed: the server refuses it, or does not answer in time.
         """
         words = self.account.run(*argv)
+        known = {name: value for name, value in os.environ.items() if not name.startswith(self.variables)}
         try:
             done = subprocess.run(
-                words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place
+                words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place, env=known
             )
         except subprocess.TimeoutExpired:
             problem = f"the {self.name} server does not answer within {limit_s:g} s: {statement[:80]}"
@@ -260,6 +269,18 @@ class OwnServer(Generic[P]):
         finally:
             for process in started:
                 process.end()
+
+    def _check_not_replaced(self, program: str) -> None:
+        """See that a program is the one that ran before.
+
+        Raises:
+            WorkError: it is not, as after an upgrade of its package: what was measured does not compare.
+        """
+        with suppress(OSError):  # whoever starts it says so
+            told = Path(program).stat()
+            present = (told.st_ino, told.st_size, told.st_mtime_ns)
+            if self._seen.setdefault(program, present) != present:
+                raise WorkError(f"{program} was replaced in mid-study, as by an upgrade; the study ends")
 
     @staticmethod
     def _await(process: Foreground, name: str, limit_s: float) -> None:

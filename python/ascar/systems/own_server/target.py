@@ -89,6 +89,9 @@ class OwnServerTarget(Target, Generic[S]):
     socket: ClassVar[str | None]
     """The name of the socket; None: it has none."""
 
+    data_file: ClassVar[str | None] = None
+    """The file of a directory of data in which each directory is a database; None: the kind has none such."""
+
     told: ClassVar[frozenset[str]]
     """The names of the counters and gauges that the server tells."""
 
@@ -259,8 +262,10 @@ class OwnServerTarget(Target, Generic[S]):
 
     def _checked_directory(self, given: str | None) -> Path:
         if given is None:
-            home = self._account.home
-            return home if os.path.isdir(home) else _DIRECTORY  # noqa: PTH112 - False where it may not be looked at
+            home, data = self._account.home, self.data_file
+            # RPM's account of MariaDB is at home in the data of the server that people use.
+            is_data = data is not None and os.path.lexists(home / data)
+            return home if os.path.isdir(home) and not is_data else _DIRECTORY  # noqa: PTH112 - False where it may not be looked at
         if not given or "\0" in given:
             raise StudyError(f"target.directory = {given!r}: must be a path")
         path = Path(given).expanduser().absolute()

@@ -24,11 +24,13 @@ class PostgresServer(OwnServer[Programs]):
     """The server; nothing runs until `begin`; `fixed` are NAME=VALUE."""
 
     name = "PostgreSQL"
+    variables = ("PG",)
 
     @property
     def reached(self) -> Mapping[str, str]:
         """The variables of libpq (manual, section 34.15)."""
-        return {"PGHOST": str(self.place), "PGPORT": "5432", "PGUSER": ROLE, "PGDATABASE": DATABASE}
+        where = {"PGHOST": str(self.place), "PGHOSTADDR": "", "PGPORT": "5432"}
+        return {**where, "PGUSER": ROLE, "PGDATABASE": DATABASE}
 
     def create(self) -> None:
         """Make an empty data directory.
@@ -67,6 +69,7 @@ class PostgresServer(OwnServer[Programs]):
         self.configure(lines)
         fixed = [
             "listen_addresses=",
+            "port=5432",  # which PGPORT would change
             f"unix_socket_directories={self.place}",
             "unix_socket_permissions=0700",
             *self._fixed,

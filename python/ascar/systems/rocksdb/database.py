@@ -67,6 +67,7 @@ class RocksDatabase(OwnServer[RocksPrograms]):
 
         Raises:
             StageFailed: RocksDB refuses an option; with its last words.
+            WorkError: db_bench was replaced in mid-study.
         """
         self._write(self.options, "".join(f"{line}\n" for line in lines))
         scratch = self.place / "scratch"
@@ -74,6 +75,7 @@ class RocksDatabase(OwnServer[RocksPrograms]):
         self._make(scratch)
         words = self.programs.opening(scratch, self.options, f"--benchmarks={OPEN}", "--num=1")
         try:
+            self._check_not_replaced(words[0])
             self._run(words, limit_s=limit_s)
             self.in_force = OptionsInForce.of(scratch)
         finally:
