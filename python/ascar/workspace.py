@@ -56,6 +56,8 @@ class Workspace:
             `memory_bytes`. A load calls it while the program still waits to begin, so that nothing is
             allocated outside the group. None: there is no group.
         environment: variables that programs of the load are given, such as the address of a server.
+        hidden: how the names of variables begin that they do not inherit from us, for these would lead them
+            to another server.
         node: the machine that the directory is on, where programs of the load run; None: this one.
         group: on a node, the control group that holds the load, by its directory. None: there is none.
     """
@@ -65,6 +67,7 @@ class Workspace:
     user: str | None = None
     admit: Callable[[int], None] | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    hidden: tuple[str, ...] = ()
     node: LoadNode | None = None
     group: Path | None = None
 

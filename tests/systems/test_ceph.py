@@ -299,6 +299,17 @@ LATE_S = 6.0  # a load of 2 s ends late where its cluster is slow, never early
 
 @needs_ceph
 @pytest.mark.slow
+def test_nothing_of_the_environment_leads_to_another_cluster(
+    filled: Ceph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An administrator's CEPH_ARGS name a cluster that people use; every program of Ceph heeds them."""
+    monkeypatch.setenv("CEPH_ARGS", "--mon-host 127.0.0.1:1 --keyring /proc/absent")
+    filled.apply(filled.space.default())
+    open_workload(SMALL).run(filled.workspace, PACE)
+
+
+@needs_ceph
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", ["write", "rand"])
 def test_a_load_tells_rates_and_latencies(filled: Ceph, benchmark: str) -> None:
     filled.apply(filled.space.default())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from scripts.catalogue import ToldSetting, asked, differences, entry
 from ascar.catalogues.postgresql import postgresql, postgresql_of
 from ascar.errors import EnvironmentLacks, SpaceError, StageFailed, StudyError
 from ascar.program.postgresql import Programs
+from ascar.program.running import Program, run_program
 from ascar.space import ChangeCost, Guarantee
 from ascar.space.study_table import space_from_table
 from ascar.systems import open_target
@@ -83,11 +85,11 @@ def test_nothing_of_the_environment_leads_to_another_server(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     target.apply(target.space.default())
-    monkeypatch.delenv("PGSERVICE")  # which no variable takes back
-    told = {**os.environ, **target.workspace.environment}
-    argv = ["psql", "-XAtqc", "SHOW data_directory"]
-    done = subprocess.run(argv, env=told, capture_output=True, text=True, timeout=60, check=False)
-    assert str(target.workspace.directory.parent) in done.stdout, done.stderr
+    heard: list[bytes] = []
+    asking = Program("load", ["psql", "-XAtqc", "SHOW data_directory"], 60)
+    load = dataclasses.replace(target.workspace, directory=Path("/"))
+    ended = run_program(asking, load, lambda chunk, _: heard.append(chunk))
+    assert str(target.workspace.directory.parent) in b"".join(heard).decode(), ended.stderr
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascar.errors import StageFailed
+from ascar.program.environment import inherited
 from ascar.program.gate import wait_until_ready
 from ascar.program.leftovers import MARK, kill_marked, start_time
 
@@ -273,7 +274,7 @@ def _started(
     if workspace.node is not None:
         account = _Account()  # there alone
     environment = {
-        **os.environ,
+        **inherited(workspace.hidden),
         **workspace.environment,
         **program.environment,
         **account.environment,

@@ -85,6 +85,7 @@ class CephCluster(OwnServer[CephPrograms]):
     """
 
     name = "Ceph"
+    variables = ("CEPH_",)
 
     def __init__(
         self, programs: CephPrograms, account: Account, place: Path, keeper: Keeper, shape: ClusterShape

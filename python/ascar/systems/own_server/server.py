@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from ascar.errors import StageFailed, WorkError
+from ascar.program.environment import inherited
 from ascar.systems.program.foreground import Foreground
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class OwnServer(Generic[P]):
     name: ClassVar[str]
     """The name for people."""
     variables: ClassVar[tuple[str, ...]] = ()
-    """How the names of variables begin by which its client would find another server, such as MYSQL_HOST."""
+    """How the names of variables begin that lead its programs to another server, such as MYSQL_HOST."""
 
     def __init__(
         self, programs: P, account: Account, place: Path, keeper: Keeper, fixed: Sequence[str] = ()
@@ -178,7 +179,9 @@ class OwnServer(Generic[P]):
         admit = self.admit if self.saved.exists() else None
         self._check_not_replaced(argv[0])
         words = self.account.run(*argv)
-        process = Foreground(words, environment, self.place, self._keeper, _END_S, admit=admit)
+        process = Foreground(
+            words, environment, self.place, self._keeper, _END_S, admit=admit, hidden=self.variables
+        )
         self._processes.append(process)
         return process
 
@@ -210,7 +213,7 @@ class OwnServer(Generic[P]):
             StageFailed: the server refuses it, or does not answer in time.
         """
         words = self.account.run(*argv)
-        known = {name: value for name, value in os.environ.items() if not name.startswith(self.variables)}
+        known = inherited(self.variables)
         try:
             done = subprocess.run(
                 words, capture_output=True, text=True, timeout=limit_s, check=False, cwd=self.place, env=known
@@ -263,7 +266,9 @@ class OwnServer(Generic[P]):
         try:
             for argv in programs:
                 words = list(argv) if as_us else self.account.run(*argv)
-                started.append(Foreground(words, {}, self.place, self._keeper, _GRACE_S))
+                started.append(
+                    Foreground(words, {}, self.place, self._keeper, _GRACE_S, hidden=self.variables)
+                )
             for argv, process in zip(programs, started, strict=True):
                 self._await(process, Path(argv[0]).name, limit_s)
         finally:

@@ -247,7 +247,12 @@ class OwnServerTarget(Target, Generic[S]):
         """A directory for the load, which finds the server by variables, and the server's own programs."""
         server = self._entered()
         environment = reaching(server.reached, server.programs.folder)
-        return Workspace(server.place / "load", user=self._account.name, environment=environment)
+        return Workspace(
+            server.place / "load",
+            user=self._account.name,
+            environment=environment,
+            hidden=server.variables,
+        )
 
     def describe(self) -> Mapping[str, Any]:
         """What results are valid for."""

@@ -29,8 +29,7 @@ class PostgresServer(OwnServer[Programs]):
     @property
     def reached(self) -> Mapping[str, str]:
         """The variables of libpq (manual, section 34.15)."""
-        where = {"PGHOST": str(self.place), "PGHOSTADDR": "", "PGPORT": "5432"}
-        return {**where, "PGUSER": ROLE, "PGDATABASE": DATABASE}
+        return {"PGHOST": str(self.place), "PGPORT": "5432", "PGUSER": ROLE, "PGDATABASE": DATABASE}
 
     def create(self) -> None:
         """Make an empty data directory.

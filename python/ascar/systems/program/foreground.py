@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ascar.errors import StageFailed
+from ascar.program.environment import inherited
 from ascar.program.node_binary import find_ascard
 from ascar.program.running import GATE
 
@@ -40,11 +41,12 @@ class Foreground:
 
     Args:
         argv: the program and its arguments.
-        environment: variables set on top of ours.
+        environment: variables set on top of what it inherits from us.
         directory: its working directory.
         keeper: a keeper of the user, which ends the program when we are gone.
         end_s: seconds that it has to end before it is killed.
         admit: puts it, by its process id, into a control group before its first instruction; None: nowhere.
+        hidden: how the names of variables begin that it does not inherit.
 
     Raises:
         StageFailed: it cannot be started.
@@ -59,6 +61,7 @@ class Foreground:
         end_s: float,
         *,
         admit: Callable[[int], None] | None = None,
+        hidden: tuple[str, ...] = (),
     ) -> None:
         self.name = Path(argv[0]).name
         self._keeper, self._end_s = keeper, end_s
@@ -68,7 +71,7 @@ class Foreground:
             self._process = subprocess.Popen(
                 [*GATE, *argv],
                 cwd=directory,
-                env={**os.environ, **environment, MARK: mark},
+                env={**inherited(hidden), **environment, MARK: mark},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
