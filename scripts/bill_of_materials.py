@@ -28,7 +28,7 @@ OF_WINDOWS = "sys_platform == 'win32'"
 def bill() -> dict[str, Any]:
     """The document."""
     document = json.loads(
-        _said(
+        said(
             str(ROOT / "scripts/uv"),
             "export",
             "--quiet",
@@ -45,7 +45,7 @@ def bill() -> dict[str, Any]:
     elsewhere = {
         one["bom-ref"]
         for one in document["components"]
-        if any(said["value"] == OF_WINDOWS for said in one.get("properties", ()))
+        if any(told["value"] == OF_WINDOWS for told in one.get("properties", ()))
     }
     document["components"] = sorted(
         [
@@ -95,7 +95,7 @@ def crates(*ours: str, through_macros: bool = True) -> list[dict[str, Any]]:
 @cache
 def _metadata() -> dict[str, Any]:
     words = ("cargo", "metadata", "--locked", "--format-version", "1", "--features", "ascard/online")
-    return json.loads(_said(*words, *(f"--filter-platform={target}" for target in TARGETS)))
+    return json.loads(said(*words, *(f"--filter-platform={target}" for target in TARGETS)))
 
 
 def _is_macro(package: dict[str, Any]) -> bool:
@@ -123,7 +123,8 @@ def _component(registry: str, name: str, version: str, licence: str) -> dict[str
     }
 
 
-def _said(*words: str) -> str:
+def said(*words: str) -> str:
+    """What a program prints."""
     return subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 

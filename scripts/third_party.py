@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bill_of_materials import ROOT, crates
+from bill_of_materials import ROOT, crates, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,12 +108,12 @@ def of_go(program: Path) -> list[Part]:
     Raises:
         LacksLicence: a module has no text; it is named.
     """
-    told = _said("go", "version", "-m", str(program))
+    told = said("go", "version", "-m", str(program))
     compiler = told.splitlines()[0].rpartition(": ")[2].removeprefix("go")
-    library = Path(_said("go", "env", "GOROOT").strip(), "LICENSE").read_text("utf-8")
+    library = Path(said("go", "env", "GOROOT").strip(), "LICENSE").read_text("utf-8")
     parts = [Part("Go's standard library", compiler, "BSD-3-Clause", (library,))]
     for name, version in modules_of_go(told):
-        place = json.loads(_said("go", "mod", "download", "-json", f"{name}@{version}"))["Dir"]
+        place = json.loads(said("go", "mod", "download", "-json", f"{name}@{version}"))["Dir"]
         texts = texts_in(Path(place))
         if not texts:
             raise LacksLicence(f"the module of Go {name} {version} has no text of a licence")
@@ -160,10 +159,6 @@ def document(what: str, parts: Iterable[Part]) -> str:
         tidy = "\n".join(line.rstrip() for line in text.splitlines()).strip("\n\f")
         lines += ["", RULE, f"{number}", RULE, "", tidy]
     return "\n".join(lines) + "\n"
-
-
-def _said(*words: str) -> str:
-    return subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
 def main(words: list[str]) -> None:
