@@ -2,13 +2,15 @@
 
 A benchmark is a list of pieces of work, each with a key. What a piece found is one line of its results
 file; a run carries out the pieces that have no line yet until its budget is over, and then shows what all
-lines say. Lines of another build of the program are left alone and not used.
+lines say. Lines of another build of the program are left alone and not used; with `--recorded` nothing is
+measured, and the newest line of each piece is shown, of whichever build, with the days on which they were.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import hashlib
 import importlib.util
 import json
@@ -21,6 +23,7 @@ import sys
 import time
 import tomllib
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,19 +123,22 @@ class Benchmark:
         path: of the results file, JSON lines.
         only: the keys that are wanted match this pattern.
         build: lines of other builds are not used.
+        recorded: nothing is measured, and lines of every build are used.
     """
 
     budget_s: float
     path: Path
     only: re.Pattern[str] = re.compile("")
     build: str = field(default_factory=build)
+    recorded: bool = False
     _found: dict[tuple[str, str], dict[str, Any]] = field(
         default_factory=dict[tuple[str, str], "dict[str, Any]"]
     )
+    _shown: Found = field(default_factory=dict[str, "dict[str, Any]"])
 
     @classmethod
     def from_arguments(cls, document: str, budget: str) -> Benchmark:
-        """Read `--budget`, `--results`, `--only` and `--again` from the command line."""
+        """Read `--budget`, `--results`, `--only`, `--again` and `--recorded` from the command line."""
         return cls.of(cls.parser(document, budget).parse_args())
 
     @staticmethod
@@ -146,7 +152,11 @@ class Benchmark:
             "--budget", type=seconds, default=seconds(budget), help=f"time to spend (default {budget})"
         )
         parser.add_argument("--results", type=Path, default=RESULTS / f"{name}.jsonl", help="results file")
-        parser.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--again", action="store_true", help="begin anew: forget earlier results")
+        which.add_argument(
+            "--recorded", action="store_true", help="measure nothing: show the newest results, of every build"
+        )
         parser.add_argument("--only", type=re.compile, default="", help="pattern of the pieces to carry out")
         return parser
 
@@ -163,12 +173,21 @@ class Benchmark:
         given.results.parent.mkdir(parents=True, exist_ok=True)
         if given.again:
             given.results.unlink(missing_ok=True)
-        return cls(given.budget, given.results, re.compile(given.only), of_what or build())
+        only, what = re.compile(given.only), of_what or build()
+        benchmark = cls(given.budget, given.results, only, what, recorded=given.recorded)
+        if given.recorded:
+            atexit.register(benchmark.tell_days)
+        return benchmark
 
     def run(self, pieces: Iterable[Piece]) -> Found:
         """Carry out what has no result yet, as far as the budget reaches; all results so far by key."""
         wanted = list(pieces)
         self._read()
+        if self.recorded:
+            newest = {key: found for (key, _), found in self._found.items()}
+            shown = {one.key: newest[one.key] for one in wanted if one.key in newest}
+            self._shown |= shown
+            return shown
         waiting = [one for one in wanted if self._of(one) not in self._found and self.only.search(one.key)]
         start_s = time.monotonic()
         with self.path.open("a") as file:
@@ -185,7 +204,8 @@ class Benchmark:
                     print(f"\n{piece.key} is left out: {error}", file=sys.stderr)
                     continue
                 key, build = self._of(piece)
-                file.write(json.dumps({"key": key, "build": build, **found}) + "\n")
+                today = datetime.now(UTC).date().isoformat()
+                file.write(json.dumps({"key": key, "build": build, "day": today, **found}) + "\n")
                 file.flush()
                 self._found[key, build] = found
         if sys.stderr.isatty():
@@ -203,7 +223,16 @@ class Benchmark:
                 found = json.loads(line)
             except json.JSONDecodeError:
                 continue  # the run that wrote it was cut off
-            self._found[found["key"], found.get("build", "")] = found
+            which = found["key"], found.get("build", "")
+            self._found.pop(which, None)  # the newest line comes last
+            self._found[which] = found
+
+    def tell_days(self) -> None:
+        """Print on which days, and by how many builds, was measured what is shown as recorded."""
+        days = sorted({found.get("day", "a day that was not recorded") for found in self._shown.values()})
+        builds = len({found.get("build", "") for found in self._shown.values()})
+        when = f", on {', '.join(days)}, by builds: {builds}" if days else ""
+        print(f"measured before: {len(self._shown)} pieces{when}")
 
     def _say(self, text: str) -> None:
         if sys.stderr.isatty():

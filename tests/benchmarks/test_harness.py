@@ -7,6 +7,7 @@ import importlib.util
 import json
 import math
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,24 @@ def test_results_of_another_build_are_kept_but_not_used(harness, tmp_path):
     assert done == ["a", "b", "c"] * 2
     builds = [json.loads(line)["build"] for line in path.read_text().splitlines()]
     assert builds == ["one"] * 3 + ["two"] * 3
+
+
+def test_what_was_recorded_is_shown_of_every_build_with_its_days(harness, tmp_path, capsys):
+    path, done = tmp_path / "results.jsonl", []
+    path.write_text('{"key": "a", "build": "zero", "value": 1}\n')
+    harness.Benchmark(60.0, path, harness.re.compile("b"), "one").run(pieces(harness, done))
+    harness.Benchmark(60.0, path, harness.re.compile("b"), "two").run(pieces(harness, done))
+    before = path.read_text()
+    capsys.readouterr()
+    benchmark = harness.Benchmark(60.0, path, build="three", recorded=True)
+    found = benchmark.run(pieces(harness, done))
+    assert [(key, one["build"]) for key, one in found.items()] == [("a", "zero"), ("b", "two")]
+    assert done == ["b", "b"]
+    assert path.read_text() == before
+    today = datetime.now(UTC).date().isoformat()
+    benchmark.tell_days()
+    told = f"measured before: 2 pieces, on {today}, a day that was not recorded, by builds: 2\n"
+    assert capsys.readouterr().out == told
 
 
 def test_a_piece_may_have_a_build_of_its_own(harness, tmp_path):
