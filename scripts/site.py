@@ -20,7 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tomli_w
+from bill_of_materials import said
 from outputs import OutputError, marked_pages, with_outputs
+from third_party import KEPT, Part, document, texts_in
 
 from ascar import __version__
 
@@ -73,8 +75,22 @@ def main() -> int:
     words = [ROOT / "scripts/tool", "site", "zensical", "build", "--strict"]
     status = subprocess.run(words, cwd=SOURCES, check=False).returncode
     if status == 0:
+        (SITE / __version__ / "THIRD-PARTY-LICENSES.txt").write_text(_licences(), "utf-8")
         _offer_versions(published)
     return status
+
+
+def _licences() -> str:
+    """Of the theme, its icons and its scripts, whose list of licences has few of their texts."""
+    ask = (
+        "import importlib.metadata as m; d = m.distribution('zensical'); print(d.version, d.locate_file(''))"
+    )
+    version, place = said(str(ROOT / "scripts/tool"), "site", "python", "-c", ask).strip().split(" ", 1)
+    folders = (Path(place, f"zensical-{version}.dist-info"), Path(place, "zensical"), KEPT / "zensical")
+    texts = [text for folder in folders for text in texts_in(folder)]
+    # Some are under the licence that is ours, too.
+    texts.append((ROOT / "LICENSE").read_text("utf-8"))
+    return document("this site", [Part("Zensical", version, "MIT", tuple(texts))])
 
 
 def _written(page: Path) -> str:

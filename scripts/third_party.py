@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KEPT = ROOT / "packaging/licences"
-"""A folder of texts for each part whose own sources have none, and texts that packages have besides."""
+"""A folder of texts for each part whose sources have too few, and texts that packages have besides."""
 PAGE = ROOT / "python/ascar/web/page/licences.json"
 """What Vite says of the parts that it found in the page."""
 FILES_OF_LICENCES = re.compile(
     r"((un)?licen[cs]es?|copying|copyright|notice|patents)([-_.][\w.-]*)?", re.IGNORECASE
 )
-NO_TEXT = {".html", ".json", ".py", ".rs", ".sh", ".toml", ".yaml", ".yml"}
+NO_TEXT = {".html", ".json", ".py", ".rs", ".sh", ".svg", ".toml", ".yaml", ".yml"}
 OF_WHEELS = {"ascar": "THIRD-PARTY-LICENSES.txt", "ascard": "crates/ascard/THIRD-PARTY-LICENSES.txt"}
 """Where the file of each wheel is."""
 RULE = "-" * 100

@@ -207,6 +207,8 @@ class TestTicks:
         assembler = Assembler()
         assert assembler.take({**self.part(7), **keys}) == []
         assert assembler.unreadable == 1
+        later = "ticks of version = 2: this ascar reads 1, install matching versions"
+        assert assembler.refused == (later if "version" in keys else None)
 
     def test_rows_of_another_length_are_left_out_and_an_unstored_tick_holds(self):
         (one,) = Assembler().take(self.part(5, nodes={"n": ["a", [1.0]], "k": ["b", [1.0]]}, stored=False))

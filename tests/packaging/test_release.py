@@ -367,7 +367,7 @@ def test_the_bill_of_materials_has_what_is_shipped_and_nothing_else() -> None:
     # Of the page of `ascar explore`, what it is built from, and what that takes.
     page = {one["name"] for one in document["components"] if one.get("purl", "").startswith("pkg:npm/")}
     needed = json.loads((ROOT / "web/package.json").read_text())["dependencies"]
-    assert needed.keys() | {"d3-path", "internmap"} <= page
+    assert needed.keys() | {"d3-array", "internmap"} <= page
     known = [one["bom-ref"] for one in document["components"]]
     assert len(set(known)) == len(known)
     known.append(document["metadata"]["component"]["bom-ref"])

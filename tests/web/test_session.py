@@ -48,6 +48,26 @@ def told(tmp_path):
         yield made
 
 
+def test_an_interface_of_a_later_version_is_named(told):
+    """The page was empty, and `ascar capes status` waited for ever."""
+    reason = "ticks of version = 2: this ascar reads 1, install matching versions"
+    with OnlineSubject(SESSION, told.settings) as subject:
+
+        def said():
+            told.here()
+            told.ticked(1.0, version=2)
+            return subject.live()
+
+        until(said, lambda it: it["problem"] == reason)
+        words = [sys.executable, "-m", "ascar", "capes", "status", SESSION, "--once"]
+        with subprocess.Popen(
+            [*words, "--connection", told.file("viewer")], stderr=subprocess.PIPE, text=True
+        ) as status:
+            until(said, lambda _: status.poll() is not None)
+            assert status.stderr is not None
+            assert f"session '{SESSION}': {reason}" in status.stderr.read()
+
+
 def test_a_session_on_the_page(told, explorer):
     page = explorer.page
     for value in range(40):

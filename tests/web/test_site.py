@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -66,6 +67,22 @@ def test_every_page_of_the_documentation_is_there() -> None:
         assert (HERE / folder / "index.html").is_file(), page
     found = json.loads((HERE / "search.json").read_text())
     assert "write_bytes_per_s" in json.dumps(found)
+
+
+@pytest.mark.usefixtures("address")
+def test_it_has_the_licences_of_its_theme_and_of_the_scripts_in_it() -> None:
+    told = (HERE / "THIRD-PARTY-LICENSES.txt").read_text()
+    listed = (HERE / "assets/javascripts/LICENSE").read_text().strip()
+    assert listed in told
+    texts = {
+        "Apache-2.0": "Version 2.0, January 2004",
+        "MIT": "copyright notice and this permission notice",
+        "W3C": "W3C SOFTWARE AND DOCUMENT NOTICE AND LICENSE",
+    }
+    for licence in re.findall(r"^License: (.+)$", listed, re.MULTILINE):
+        assert texts[licence] in told
+    for whose in ("Zensical and contributors", "Lucide Icons and Contributors"):
+        assert whose in told
 
 
 def test_a_page_opens_and_is_searched_without_another_machine(address: str, browser: Browser) -> None:

@@ -54,8 +54,11 @@ class Told:
             self._loop.call(bus.__aexit__(None, None, None), 20)
         self._stack.close()
 
+    def file(self, user: str) -> Path:
+        return self._directory / f"{user}.toml"
+
     def settings(self, user: str = "viewer") -> Settings:
-        return read_settings(self._directory / f"{user}.toml")
+        return read_settings(self.file(user))
 
     def tell(self, what: str, document: dict[str, Any], user: str = "interface") -> None:
         self._loop.call(self._buses[user].publish(what, {"version": 1, **document}), 20)

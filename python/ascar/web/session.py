@@ -11,6 +11,7 @@ from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.capes.messages.recent_series import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
+from ascar.capes.messages.ticks import later_version
 from ascar.errors import AscarError
 from ascar.messaging import Background
 from ascar.results.encode import json_ready
@@ -102,6 +103,7 @@ class OnlineSubject:
         """
         settings = self._settings()
         state, series, asked = SessionState(self._session), RecentSeries(), None
+        problem: str | None = None
         async with (
             await Bus.open(settings, self._session, name="explore") as bus,
             aclosing(bus.follow(SUBJECTS)) as messages,
@@ -113,6 +115,7 @@ class OnlineSubject:
                 except TimeoutError:
                     self._tell(problem=f"nothing was heard of it for {silence_s:g} s")
                     return
+                problem = later_version(document) if what == "ticks" else problem
                 state = fold(state, what, document)
                 series = series.after(state, what)
                 # What is tuned for, and where the knobs stood before, may be told after the first tick.
@@ -120,7 +123,7 @@ class OnlineSubject:
                 if what == "ticks" and state.objective is not None and known != asked:
                     asked = known
                     state, series = await with_past(bus, state, series)
-                self._tell(state, series)
+                self._tell(state, series, problem)
 
     def _tell(
         self,

@@ -135,6 +135,7 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
         b'{"version":1,"tick":99999999999999,"metrics":{"ops_per_s":1},"setting":{"window":[]}}',
         b'{"id":"learner-1","verdict":"applied","tick":3,"set":{"window":-4}}',
         b'{"id":[],"verdict":7}',
+        b'{"version":2,"tick":1}',
     ]
     for payload in garbage:
         for subject in ("ticks", "outcomes", "events"):
@@ -160,6 +161,10 @@ def test_it_finds_the_best_setting_survives_its_own_death_and_garbage_and_learns
     learner.terminate()
     assert learner.wait(100) == 0, system.log("learner")
     assert "Traceback" not in system.log("learner")
+    assert (
+        system.log("learner").count("ticks of version = 2: this ascar reads 1, install matching versions")
+        == 1
+    )
     with sqlite3.connect(system.folder / "replay.sqlite") as database:
         ids = [row[0] for row in database.execute("SELECT id FROM actions WHERE verdict = 'accepted'")]
         refusals = [

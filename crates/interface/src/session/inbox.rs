@@ -1,6 +1,7 @@
 //! What comes from agents, learner and others.
 
 use ascar_messaging::Link;
+use ascar_wire::Malformed;
 
 use super::*;
 use crate::LOG;
@@ -111,10 +112,7 @@ impl Session {
         let size = format!("bytes of {what}");
         let outcome =
             limits::check_count(&size, bytes.len(), bytes_max).and_then(|()| match what {
-                "frames" => {
-                    self.take_frame(place, bytes, tick);
-                    Ok(())
-                }
+                "frames" => self.take_frame(place, bytes, tick),
                 "hello" => self.take_hello(place, bytes, tick),
                 _ => self.take_result(place, bytes),
             });
@@ -136,10 +134,17 @@ impl Session {
         self.event(json!({"event": "node", "node": &*name, "state": "cut off", "reason": reason}));
     }
 
-    fn take_frame(&mut self, place: usize, bytes: &[u8], now: i64) {
+    /// # Errors
+    /// Its version, where that is the reason and the node's agent is not known to speak this one.
+    fn take_frame(&mut self, place: usize, bytes: &[u8], now: i64) -> Result<(), String> {
         let (received, malformed) = self.nodes.frame(place, bytes, now);
-        if malformed.is_some_and(|it| it != ascar_wire::Malformed::Lost) {
+        if malformed.is_some_and(|it| it != Malformed::Lost) {
             self.counters.garbage += 1;
+        }
+        if let Some(other @ Malformed::Version(_)) = malformed
+            && !self.nodes.all()[place].here
+        {
+            return Err(other.to_string());
         }
         match received {
             Received::Ask(false) => {}
@@ -169,6 +174,7 @@ impl Session {
                 }
             }
         }
+        Ok(())
     }
 
     /// # Errors

@@ -1,4 +1,5 @@
 use ascar_messaging::file::ConfigFile;
+use ascar_wire::Encoder;
 use serde_json::Map;
 
 use super::*;
@@ -40,10 +41,14 @@ impl Drop for Folder {
 const KNOB: &str = "[[knob]]\nname = 'd.*.x'\nscope = 'stream'\nminimum = 0\nmaximum = 9";
 
 fn say(session: &mut Session, node: &str, what: &str, message: &Value) {
+    send(session, node, what, message.to_string().into_bytes());
+}
+
+fn send(session: &mut Session, node: &str, what: &str, payload: Vec<u8>) {
     session.take(&Message {
         subject: format!("{}.agents.{node}.{what}", session.prefix),
         reply: None,
-        payload: message.to_string().into_bytes(),
+        payload,
     });
 }
 
@@ -151,6 +156,40 @@ fn an_agent_of_another_version_is_named_and_disturbs_no_node_that_is_here() {
     );
     assert_eq!(text["setting"], json!({"d.*.x@good/a": 1}));
     assert_eq!(text["counters"]["garbage"], json!(3));
+    session.writer.stop();
+}
+
+#[test]
+fn an_agent_whose_frames_are_of_another_version_is_named_and_disturbs_no_node_that_is_here() {
+    let folder = Folder::new("forms");
+    let mut session = folder.session(KNOB);
+    let mut frame = Vec::new();
+    Encoder::new(1).encode(
+        &ascar_wire::Frame {
+            tick: session.tick(),
+            layout: 7,
+            values: vec![1.0],
+        },
+        &mut frame,
+    );
+    // The version is in the lower half of the first byte.
+    let mut later = frame.clone();
+    later[0] = later[0] & 0xf0 | 2;
+    for (node, payload) in [("good", frame), ("later", later.clone())] {
+        say(
+            &mut session,
+            node,
+            "hello",
+            &hello(["a".to_owned()].into_iter()),
+        );
+        send(&mut session, node, "frames", payload);
+    }
+    session.nodes.node(0).here = true;
+    send(&mut session, "good", "frames", later);
+    let nodes = status(&session, 1 << 20)["nodes"].take();
+    assert_eq!(nodes[0]["cut_off"], json!(null));
+    let reason = "frame of version 2: this side speaks 1: install matching versions";
+    assert_eq!(nodes[1]["cut_off"], json!(reason));
     session.writer.stop();
 }
 

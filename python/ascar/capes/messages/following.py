@@ -11,6 +11,7 @@ from ascar.capes.messages.bus import Bus
 from ascar.capes.messages.folding import SUBJECTS, fold
 from ascar.capes.messages.recent_series import RecentSeries, with_past
 from ascar.capes.messages.state import SessionState
+from ascar.capes.messages.ticks import later_version
 from ascar.errors import MessagingError
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ async def watch(
 
     Raises:
         InputError: the settings or the name are wrong.
-        MessagingError: nobody is there, or we are not let in.
+        MessagingError: nobody is there, we are not let in, or the interface speaks a later version.
     """
     state, asked = SessionState(session), None
     bus = await Bus.open(settings, session, name=name)
     async with bus, aclosing(bus.follow(SUBJECTS)) as told:
         async for what, document in told:
+            if what == "ticks" and (reason := later_version(document)) is not None:
+                raise MessagingError(f"session {session!r}: {reason}")
             state = fold(state, what, document)
             # What is tuned for, and where the knobs stood before, may be told after the first tick.
             known = state.objective, tuple(one.default for one in state.knobs)

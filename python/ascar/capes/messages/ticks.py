@@ -70,10 +70,12 @@ class Assembler:
 
     Attributes:
         unreadable: messages that were no part of a tick.
+        refused: why the last one of them was refused whose version was the reason.
     """
 
     def __init__(self) -> None:
         self.unreadable = 0
+        self.refused: str | None = None
         self._parts: dict[int, _Part] = {}
         self._last = self._far = -1
         self._setting: dict[str, Any] = {}
@@ -83,6 +85,7 @@ class Assembler:
         part = _read(document)
         if part is None:
             self.unreadable += 1
+            self.refused = later_version(document) or self.refused
             return []
         newest = max(self._last, next(iter(self._parts.values())).tick if self._parts else -1)
         if part.tick <= self._last or part.tick < newest:
@@ -116,6 +119,14 @@ class Assembler:
             self._setting = {**known, **{key: value for one in pieces for key, value in one.items()}}
         holding = first.holding if first.stored else first.holding or "storage"
         return Tick(first.tick, rows, first.metrics, self._setting, holding, first.workload or "")
+
+
+def later_version(document: Mapping[str, Any]) -> str | None:
+    """Why ticks of a later interface are not read; None where their version is not the reason."""
+    version = document.get("version")
+    if not isinstance(version, int) or version <= _VERSION:
+        return None
+    return f"ticks of version = {version}: this ascar reads {_VERSION}, install matching versions"
 
 
 def performance_of(objective: Objective, metrics: Mapping[str, float | None]) -> float:

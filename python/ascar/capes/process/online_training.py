@@ -207,6 +207,7 @@ class _Process:
         self._assembler = Assembler()
         self._saved_s = time.monotonic()
         self._said = ""
+        self._refused: str | None = None
         self.others: list[Bus] = []
 
     async def live(self) -> LearnerProcess | None:
@@ -337,9 +338,14 @@ class _Process:
             await asyncio.to_thread(learner.lost)
 
     def _ticks(self, batch: list[tuple[str, Document]]) -> list[Tick]:
-        return [
+        found = [
             tick for what, document in batch if what == "ticks" for tick in self._assembler.take(document)
         ]
+        refused = self._assembler.refused
+        if refused is not None and refused != self._refused:
+            self._refused = refused
+            self._say(refused)
+        return found
 
     async def _status(self) -> Document | None:
         try:
