@@ -1,14 +1,16 @@
-"""The bill of materials of a release, CycloneDX 1.5: every crate and package of Python and npm that it has.
+"""The bill of materials of a release, CycloneDX 1.5: every crate, module and package in it.
 
     python scripts/bill_of_materials.py > ascar.cdx.json
 
 Crates come from Cargo.lock, Python packages from uv.lock, and what the page of `ascar explore` is built from
-from web/package-lock.json; those that only tests, builds and other systems than Linux need are left out.
+from web/package-lock.json; those that only tests, builds and other systems than Linux need are left out. The
+modules of Go are those of the `nats-server` in the packages. What a compiler links has no version here.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -21,6 +23,10 @@ SHIPPED = ("ascard", "ascar-python", "ascar-ffi")
 """The crates that a release is built from; what they need, it has."""
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 """What releases are built for; others' crates are in Cargo.lock as well."""
+OF_COMPILERS = {"glibc": "LGPL-2.1-or-later", "rust-std": "(MIT OR Apache-2.0) AND MIT AND Unicode-3.0"}
+"""What the compiler links with every program of ours, with its licence."""
+MESSAGE_SERVER = ROOT / "packaging/licences/nats-server.txt"
+"""Begins with what `nats-server` says it is built from; `scripts/third_party.py` writes it."""
 OF_WINDOWS = "sys_platform == 'win32'"
 """What uv says of a Python package that other systems need."""
 
@@ -52,8 +58,10 @@ def bill() -> dict[str, Any]:
             *(one for one in document["components"] if one["bom-ref"] not in elsewhere),
             *(_component("cargo", one["name"], one["version"], one["license"]) for one in crates(*SHIPPED)),
             *_packages_of_the_page(),
+            *_modules_of_the_message_server(),
+            *(_component("generic", name, licence=licence) for name, licence in OF_COMPILERS.items()),
         ],
-        key=lambda one: (one["name"], one["version"], one.get("purl", "")),
+        key=lambda one: (one["name"], one.get("version", ""), one.get("purl", "")),
     )
     document["dependencies"] = [
         {**one, "dependsOn": [name for name in one["dependsOn"] if name not in elsewhere]}
@@ -112,14 +120,22 @@ def _packages_of_the_page() -> list[dict[str, Any]]:
     ]
 
 
-def _component(registry: str, name: str, version: str, licence: str) -> dict[str, Any]:
+def _modules_of_the_message_server() -> list[dict[str, Any]]:
+    told = MESSAGE_SERVER.read_text("utf-8")
+    modules = re.findall(r"^(\S+) (v\d\S*): ", told, re.MULTILINE)
+    modules += [("stdlib", of) for of in re.findall(r"^Go's standard library (\S+),", told, re.MULTILINE)]
+    return [_component("golang", name, version) for name, version in modules]
+
+
+def _component(registry: str, name: str, version: str = "", licence: str = "") -> dict[str, Any]:
+    at = f"@{version}" if version else ""
     return {
         "type": "library",
-        "bom-ref": f"{registry}:{name}@{version}",
+        "bom-ref": f"{registry}:{name}{at}",
         "name": name,
-        "version": version,
-        "purl": f"pkg:{registry}/{quote(name, safe='/')}@{quote(version)}",
-        "licenses": [{"expression": licence}],
+        **({"version": version} if version else {}),
+        "purl": f"pkg:{registry}/{quote(name, safe='/')}{quote(at, safe='@')}",
+        **({"licenses": [{"expression": licence}]} if licence else {}),
     }
 
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bill_of_materials import ROOT, crates, said
+from bill_of_materials import MESSAGE_SERVER, OF_COMPILERS, ROOT, crates, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 RUST_LIBRARY = (
     "Rust's standard library",
     "with compiler-builtins, hashbrown, gimli and others under the same licences",
-    "(MIT OR Apache-2.0) AND MIT AND Unicode-3.0",
+    OF_COMPILERS["rust-std"],
 )
 """It is in every program of Rust; which version, the compiler decides."""
 
@@ -167,7 +167,7 @@ def main(words: list[str]) -> None:
         case []:
             made = documents()
         case ["--nats-server", program]:
-            made = {KEPT / "nats-server.txt": document("nats-server", of_go(Path(program)))}
+            made = {MESSAGE_SERVER: document("nats-server", of_go(Path(program)))}
         case _:
             raise SystemExit("third_party: must be called with no words, or with --nats-server FILE")
     for file, text in made.items():
