@@ -129,9 +129,9 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
 
         Raises:
             StageFailed: the server does not answer.
-            WorkError: it is not the server any more that the study began on.
+            WorkError: it is not the server any more that the study began on, or another setting changed.
         """
-        session = self._entered().checked_session()
+        session = self._entered().unchanged_session()
         status = session.status()
         # The session of an online study makes a rate of it: throughput_ops_per_s.
         operations = statements(status, session.own_selects)
