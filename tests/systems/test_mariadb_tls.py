@@ -190,6 +190,16 @@ def test_a_wrong_key_is_one_line(server: LiveMariaDB, tls: object, words: str) -
     assert "\n" not in told.value.message
 
 
+def test_a_key_that_others_may_read_is_refused(
+    server: LiveMariaDB, ours: Certificate, tmp_path: Path
+) -> None:
+    key = tmp_path / "client.key"
+    key.write_bytes(ours.key.read_bytes())
+    key.chmod(0o640)
+    with pytest.raises(StudyError, match=r"target\.tls\.key = '.*': others may read it; .*\(chmod 600\)"):
+        target_of(server, {"certificate": str(ours.path), "key": str(key)})
+
+
 def test_tls_through_a_socket_is_refused(server: LiveMariaDB) -> None:
     with pytest.raises(StudyError, match=r"target\.tls: must be left out where target\.host is a socket"):
         open_target({"kind": "mariadb", "server": "existing", "host": str(server.socket), "tls": {}})

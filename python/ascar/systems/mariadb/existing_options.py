@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ascar.errors import InputError, StudyError
+from ascar.systems.existing.address import OTHERS_MASK
 from ascar.systems.existing.keys import PasswordKeys, check_text
 from ascar.systems.mariadb.connection import PORT, MariaAddress
 from ascar.tls import Tls
@@ -50,6 +51,10 @@ def check_mariadb_options(options: ExistingMariaDBOptions) -> None:
         address.tls.context()
     except InputError as error:
         raise StudyError(f"target.{error.message}") from None
+    if address.tls.key is not None and Path(address.tls.key).stat().st_mode & OTHERS_MASK:
+        raise StudyError(
+            f"target.tls.key = {options.tls.key!r:.200}: others may read it; make it its owner's alone (chmod 600)"
+        )
 
 
 def mariadb_address_of(options: ExistingMariaDBOptions) -> MariaAddress:
