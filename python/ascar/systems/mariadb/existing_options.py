@@ -52,9 +52,8 @@ def check_mariadb_options(options: ExistingMariaDBOptions) -> None:
     except InputError as error:
         raise StudyError(f"target.{error.message}") from None
     if address.tls.key is not None and Path(address.tls.key).stat().st_mode & OTHERS_MASK:
-        raise StudyError(
-            f"target.tls.key = {options.tls.key!r:.200}: others may read it; make it its owner's alone (chmod 600)"
-        )
+        key = f"target.tls.key = {options.tls.key!r:.200}"
+        raise StudyError(f"{key}: others may read it; make it its owner's alone (chmod 600)")
 
 
 def mariadb_address_of(options: ExistingMariaDBOptions) -> MariaAddress:
