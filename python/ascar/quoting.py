@@ -180,6 +180,17 @@ def my_cnf_value(value: object) -> str:
     return str(value)
 
 
+def my_cnf_text(text: str) -> str:
+    """A text of my.cnf between quotes, such as the path of a file.
+
+    Raises:
+        InputError: it has a line's end or another sign that is not printed.
+    """
+    if not text.isprintable():
+        raise _refused(text, "my.cnf", "characters that are printed")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def rocksdb_value(value: object) -> str:
     """A value of RocksDB's OPTIONS file that needs no escapes: 4096, kZSTD, bloomfilter:10:false.
 

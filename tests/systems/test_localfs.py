@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from localfs_support import ROOT, SIZE, entered, run, traces
 
+from ascar.capes.session.parameters import session_parameters
 from ascar.errors import KeeperLost, Refused, StageFailed, StudyError
 from ascar.space import ChangeCost
 from ascar.systems import Reusing
@@ -687,6 +688,10 @@ def test_a_partition_has_the_queue_of_its_disk(two_disks):
             trial(target, default.replaced(block_read_ahead_kb=4096), Fio(LOAD))
             assert part in mounted()
             assert read_ahead_kb(disk) == 4096
+            of_session = session_parameters(target, target.space, target.device)
+            (key,) = (one.key for one in of_session if one.parameter.name == "block_read_ahead_kb")
+            assert key == f"block.{Path(disk).name}.read_ahead_kb"
+            assert target._keeper.knob_read(key).value == 4096, "the keeper of a session's agent finds it"
         assert read_ahead_kb(disk) == before
         with (
             pytest.raises(StudyError, match="target.iops = 1000: limits a whole disk"),

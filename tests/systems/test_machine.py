@@ -101,3 +101,11 @@ def test_an_upgrade_of_what_is_tuned_is_a_difference() -> None:
     before, now = {"mariadb": "10.11.6"}, {"mariadb": "10.11.19"}
     assert machine_difference(before, now) == "mariadb: was 10.11.6, is now 10.11.19"
     assert machine_difference(before, before) is None
+
+
+def test_a_setting_of_the_server_that_somebody_else_has_changed_is_a_difference() -> None:
+    before, now = ({"other_settings": {"a": "1", "max_connections": text}} for text in ("151", "500"))
+    assert machine_difference(before, now) == "max_connections: was 151, is now 500"
+    assert machine_difference(before, before) is None
+    assert machine_difference({}, now) is None, "a run of an older version"
+    assert machine_difference(before, {"other_settings": {"a": "1"}}) is None, "nobody tells"

@@ -22,7 +22,7 @@ from ascar.systems.mariadb.activity import MariaActivity
 from ascar.systems.mariadb.connection import MariaAddress, MariaSession
 from ascar.systems.mariadb.existing import ExistingMariaDB
 from ascar.systems.mariadb.live_values import TAKEN, as_taken
-from ascar.systems.mariadb.space import LEAVES_SOMETHING
+from ascar.systems.mariadb.space import LEAVES_SOMETHING, PAIRS
 from ascar.workloads import open_workload
 from ascar.workspace import LoadTiming
 from live_mariadb import LiveMariaDB, live_mariadb
@@ -281,6 +281,34 @@ def test_what_somebody_else_changes_ends_the_study_and_is_left_alone(server: Liv
         assert server.get("innodb_flush_neighbors") == "1"
     finally:
         server.ask("SET GLOBAL innodb_io_capacity = 300")
+
+
+def test_what_somebody_else_changes_outside_the_study_ends_it_by_name(server: LiveMariaDB) -> None:
+    was = server.get("max_connections")
+    said = f"max_connections: was {was}, is 321: somebody else changed it in mid-study; the study ends"
+    try:
+        with target_of(server) as target:
+            assert target.describe()["other_settings"]["innodb_buffer_pool_size"] == str(32 << 20)
+            apply_checked(target, trial(target))
+            target.sample()
+            server.ask("SET GLOBAL max_connections = 321")
+            with pytest.raises(WorkError) as told:
+                target.sample()
+            assert told.value.message == said
+            with pytest.raises(WorkError) as told:
+                target.apply(target.space.default())
+            assert told.value.message == said
+        assert server.get("max_connections") == "321"
+        assert server.get("innodb_io_capacity") == "300"
+    finally:
+        server.ask(f"SET GLOBAL max_connections = {was}")
+
+
+def test_what_the_server_changes_beside_a_setting_of_the_study_is_nobodys(server: LiveMariaDB) -> None:
+    with unchanged(server), target_of(server) as target:
+        others = target._entered().others
+        assert "query_cache_size" in others
+        assert not {name for pair in PAIRS for name in pair} & set(others)
 
 
 def test_two_studies_of_one_server_are_refused(server: LiveMariaDB) -> None:

@@ -298,6 +298,39 @@ def test_what_somebody_else_changes_ends_the_study_and_is_left_alone(server: Liv
         server.ask("SELECT pg_reload_conf()")
 
 
+def test_what_somebody_else_changes_outside_the_study_ends_it_by_name(server: LiveServer) -> None:
+    file = server.data / "postgresql.conf"
+    text = file.read_text()
+    said = "autovacuum_naptime: was 1min, is 30s: somebody else changed it in mid-study; the study ends"
+    try:
+        with target_of(server, parameters="expert") as target:
+            assert "autovacuum_naptime" not in target.space.names, "it is no setting of this study"
+            assert target.describe()["other_settings"]["max_connections"] == "30"
+            apply_checked(target, target.space.validate({**target.space.default(), **TRIAL}))
+            target.sample()
+            server.ask("ALTER SYSTEM SET autovacuum_naptime = 30")
+            server.ask("SELECT pg_reload_conf()")
+            until(lambda: server.ask("SHOW autovacuum_naptime") == "30s", 10)
+            for asked in (target.sample, lambda: target.apply(target.space.default())):
+                with pytest.raises(WorkError) as told:
+                    asked()
+                assert told.value.message == said
+        assert server.ask("SHOW autovacuum_naptime") == "30s"
+        assert server.ask("SHOW work_mem") == "8MB"
+        server.ask("ALTER SYSTEM RESET autovacuum_naptime")
+        server.ask("SELECT pg_reload_conf()")
+        until(lambda: server.ask("SHOW autovacuum_naptime") == "1min", 10)
+        with target_of(server) as target:
+            file.write_text(f"{text}autovacuum_naptime = 30\n")
+            with pytest.raises(WorkError) as told:
+                target.apply(target.space.validate({**target.space.default(), **TRIAL}))
+            assert told.value.message == said, "the trial's own reload put it in force"
+    finally:
+        file.write_text(text)
+        server.auto.write_text(AUTO)
+        server.ask("SELECT pg_reload_conf()")
+
+
 def test_two_studies_of_one_server_are_refused(server: LiveServer) -> None:
     with target_of(server), pytest.raises(Refused, match="is tuned by another study"), target_of(server):
         pass

@@ -189,6 +189,22 @@ def test_what_somebody_else_changes_ends_the_study_and_is_left_alone(server: Liv
         server.ask("CONFIG", "SET", "hz", "20")
 
 
+def test_what_somebody_else_changes_outside_the_study_ends_it_by_name(server: LiveRedis) -> None:
+    try:
+        with target_of(server) as target:
+            apply_checked(target, trial(target))
+            server.ask("CONFIG", "SET", "slowlog-max-len", "77")
+            for asked in (target.sample, lambda: target.apply(target.space.default())):
+                with pytest.raises(
+                    WorkError, match="^slowlog_max_len: was 128, is 77: somebody else changed it"
+                ):
+                    asked()
+        assert server.get("slowlog-max-len") == "77"
+        assert server.get("hz") == "20"
+    finally:
+        server.ask("CONFIG", "SET", "slowlog-max-len", "128")
+
+
 def test_config_rewrite_in_mid_study_is_named() -> None:
     with live_redis() as server:
         with (

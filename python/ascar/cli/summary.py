@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # A budget that is proposed holds more than what will probably be needed.
 _ROUNDED_UP = 1.5
-_TOO_LONG = ("programs", "kernel_defaults")
+_TOO_LONG = ("programs", "kernel_defaults", "other_settings")
 
 
 def print_outcome(console: Console, outcome: Outcome, run: Run) -> None:

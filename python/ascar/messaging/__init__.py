@@ -10,10 +10,11 @@ from ascar.messaging.place import find_settings, runtime_directory
 from ascar.messaging.server import MessageServer
 from ascar.messaging.server_config import ServerLimits, User
 from ascar.messaging.service_manager import ServiceManager
-from ascar.messaging.settings import Settings, Tls, read_settings, settings_from_environment
+from ascar.messaging.settings import Settings, read_settings, settings_from_environment
 from ascar.messaging.stop import run_interruptible, run_until_asked
 from ascar.messaging.subjects import subject, token
 from ascar.messaging.tasks import end_tasks
+from ascar.tls import Tls
 
 __all__ = [
     "MESSAGE_BYTES_MAX",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import stat
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,28 +13,16 @@ import msgspec
 from ascar import typed
 from ascar.errors import InputError
 from ascar.small_file import SmallFile
+from ascar.tls import Tls
 from ascar.toml import toml_text
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping
 
 _BYTES_MAX = 65_536
 _PORT = 4222
 _URLS = "nats://HOST:PORT, tls://HOST:PORT, or unix:///PATH of a proxy"
-
-
-class Tls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Files of TLS, in PEM.
-
-    Attributes:
-        ca: certificates of who signs servers' certificates; None: those that the system trusts.
-        certificate: our own, for servers that ask for one.
-        key: the private key of our own certificate.
-    """
-
-    ca: str | None = None
-    certificate: str | None = None
-    key: str | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -89,8 +76,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             raise InputError(f"{' and '.join(given)}: give only one of these credentials")
         if (self.user is None) != (self.password is None):
             raise InputError("user and password: give both or none")
-        if (self.tls.certificate is None) != (self.tls.key is None):
-            raise InputError("tls.certificate and tls.key: give both or none")
+        self.tls.check()
         if self.tls != Tls() and not self.encrypted:
             raise InputError(
                 f"tls: is has no effect with url = {self.url!r}; write tls:// instead of nats://"
@@ -109,24 +95,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         Raises:
             InputError: a file cannot be read or is no certificate.
         """
-        if not self.encrypted:
-            return None
-        tls = self.tls
-        try:
-            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls.ca)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2
-            if tls.certificate is not None:
-                context.load_cert_chain(tls.certificate, tls.key, password=_no_passphrase)
-        except OSError as error:  # an SSLError is one
-            files = ", ".join(name for name in (tls.ca, tls.certificate, tls.key) if name is not None)
-            raise InputError(
-                f"tls: {files}: {error.strerror or error}; name PEM files that can be read"
-            ) from None
-        return context
-
-
-def _no_passphrase() -> str:
-    raise InputError("tls.key: has a passphrase; ascar cannot type it; name a key without one")
+        return self.tls.context() if self.encrypted else None
 
 
 def is_loopback(host: str) -> bool:

@@ -1,13 +1,14 @@
-"""Whether results hold for the same machine, and the same version of what was tuned."""
+"""Whether results hold for the same machine, and the same version and settings of what was tuned."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MEMORY = "machine_memory_bytes"
+_OTHERS = "other_settings"
 _VERSIONS = ("ceph", "mariadb", "postgresql", "redis", "rocksdb", "valkey")
 # A kernel may reserve a little more or less of the memory at its next boot.
 _MEMORY_SHARE_MAX = 0.02
@@ -25,4 +26,8 @@ def machine_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str
             same = abs(one - other) <= _MEMORY_SHARE_MAX * max(one, other)
         if one is not None and other is not None and not same:
             return f"{key}: was {one}, is now {other}"
+    others, present = (cast("Mapping[str, str]", told.get(_OTHERS) or {}) for told in (before, now))
+    for name in others:
+        if present.get(name, others[name]) != others[name]:
+            return f"{name}: was {others[name]}, is now {present[name]}"
     return None

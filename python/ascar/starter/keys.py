@@ -12,7 +12,7 @@ import msgspec
 _TYPES = (
     (r" \| None", ""),
     (r"tuple\[str \| tuple\[str, \.\.\.\], \.\.\.\]", "list of words"),
-    (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection|FileSection)\b", "table"),
+    (r"[\w.]*\b(?:DiversityStop|RemainingGainStop|StopSection|FileSection|Tls)\b", "table"),
     (r"typing\.", ""),
     (r"dict\[[^\[\]]*(?:\[[^\[\]]*\])?[^\[\]]*\]", "table"),
     (r"(?:tuple|list)\[(\w+)(?:, \.\.\.)?\]", r"list of \1"),

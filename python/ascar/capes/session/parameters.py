@@ -14,7 +14,8 @@ from ascar.space import Choices, Range
 from ascar.space.parameter import value_text
 from ascar.space.relation import Relation
 from ascar.systems.keeper import Keeper
-from ascar.systems.kernel_parameters import DEVICE, here
+from ascar.systems.kernel_parameters import DEVICE, Devices
+from ascar.systems.machine import disk_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,12 +78,14 @@ def session_parameters(system: System, space: Space, device: str | None) -> tupl
     Args:
         system: the system; it says which changes it takes while it works.
         space: the space of the study.
-        device: the kernel's name of the target's device; None: it has none.
+        device: the kernel's name of the target's device; None: it has none. Of a partition, the queue is its
+            disk's.
 
     Raises:
         StudyError: there is none, or there are more than 100.
     """
     default, found = space.default(), list[SessionParameter]()
+    devices = Devices(None if device is None else disk_of(device), device)
     deciding = {name for one in space.parameters if one.condition for name in one.condition.names}
     for parameter in space.parameters:
         one = parameter
@@ -90,7 +93,7 @@ def session_parameters(system: System, space: Space, device: str | None) -> tupl
         if fixed or one.cost not in system.changes_while_working or _is_single(one):
             continue
         of_kernel = kernel_setting(one.native) is not None
-        name = here(one.native, device) if of_kernel else one.name
+        name = devices.native(one.native) if of_kernel else one.name
         if of_kernel and f".{DEVICE}." in name:
             continue  # a setting of a device, and the target has none
         found.append(SessionParameter(name, one, of_kernel))

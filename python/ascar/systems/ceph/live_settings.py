@@ -145,6 +145,10 @@ class CephLiveSettings(LiveSettings[CephSession, CephSetting]):
     def _check_same(self, session: CephSession) -> None:  # noqa: ARG002
         self._facts.check_same(self._status)
 
+    def _others(self, session: CephSession) -> Mapping[str, str]:  # noqa: ARG002
+        """None: the cluster sets some of them by itself, such as OSDs' memory."""
+        return {}
+
     def _present(self, session: CephSession) -> Mapping[str, str]:
         named: dict[tuple[str, str], str] = {(one.who, one.name): name for name, one in self._known.items()}
         self._held = held_settings(session)

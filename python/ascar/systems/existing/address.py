@@ -11,7 +11,8 @@ from ascar.errors import StudyError
 from ascar.small_file import SmallFile
 
 _PASSWORD_BYTES_MAX = 4096
-_OTHERS_MASK = 0o077
+OTHERS_MASK = 0o077
+"""The bits of a file's mode that let others than its owner use it."""
 
 
 class PasswordAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,6 @@ class PasswordAddress(msgspec.Struct, frozen=True, kw_only=True):
         for place, sign in enumerate(text, 1):
             if unicodedata.category(sign) == "Cc":
                 raise StudyError(f"{key}: has {sign!r} as sign {place}; must have no control characters")
-        if path.stat().st_mode & _OTHERS_MASK:
+        if path.stat().st_mode & OTHERS_MASK:
             raise StudyError(f"{key}: others may read it; make it its owner's alone (chmod 600)")
         return text

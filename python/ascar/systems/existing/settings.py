@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ascar.systems.keeper import Keeper
 
 _IN_FORCE_S, _LOOK_S = 10.0, 0.02
+_NAMED_MAX = 3
 
 
 class KnownSetting(Protocol):
@@ -66,6 +67,8 @@ class LiveSettings(Generic[S, K]):
         """The time in which the server tells of a change."""
         self._keeper, self._default, self._known = keeper, default, known
         self._before: Mapping[str, str] = self._present(session)
+        self.others: Mapping[str, str] = self._others(session)
+        """The values of settings that the study leaves alone, which its results hold for."""
         self._restoration: LiveRestoration[S] | None = None
         self._left: Mapping[str, tuple[str | None, ...]] = {}
 
@@ -132,6 +135,10 @@ class LiveSettings(Generic[S, K]):
         """The values as they stand where the study writes them; what does not stand there has none."""
         raise NotImplementedError
 
+    def _others(self, session: S) -> Mapping[str, str]:
+        """The values in force of settings that bear on speed and that no trial changes."""
+        return {name: text for name, text in self._present(session).items() if name not in self._default}
+
     def _text(self, name: str, value: Value) -> str | None:
         """A value as it is written there; None: it is as before the study, and did not stand there."""
         return self._before.get(name) if value == self._default.get(name) else self._known[name].text(value)
@@ -163,7 +170,7 @@ class LiveSettings(Generic[S, K]):
             WorkError: it is another server, or was started anew, or somebody else changed a setting.
         """
         with self.changing:
-            session = self.checked_session()
+            session = self.unchanged_session()
             present = self._present(session)
             texts = {name: self._text(name, value) for name, value in configuration.items()}
             restoration = self._noted(texts, present)
@@ -185,6 +192,8 @@ class LiveSettings(Generic[S, K]):
                 begun(departs)
             self.current = configuration
             self._await(configuration)
+            # A reload or a new start puts in force what somebody else has written to files meanwhile.
+            self._check_others(self.session)
 
     def put_back(self, session: S) -> None:
         """Put the old values back by a session of the caller's, or by a new one where that broke.
@@ -245,6 +254,28 @@ class LiveSettings(Generic[S, K]):
             ) from failure
         self._check_same(session)
         return session
+
+    def unchanged_session(self) -> S:
+        """A session with a server whose other settings are what they were when the study began.
+
+        Raises:
+            WorkError: one is not, so that what was measured before does not compare; or as `checked_session`.
+        """
+        session = self.checked_session()
+        self._check_others(session)
+        return session
+
+    def _check_others(self, session: S) -> None:
+        present = self._others(session)
+        changed = [
+            f"{name}: was {text}, is {present[name]}"
+            for name, text in self.others.items()
+            if present.get(name, text) != text
+        ]
+        if changed:
+            more = f" (and {len(changed) - _NAMED_MAX} more)" if len(changed) > _NAMED_MAX else ""
+            named = "; ".join(changed[:_NAMED_MAX])
+            raise WorkError(f"{named}{more}: somebody else changed it in mid-study; the study ends")
 
     def _noted(self, texts: Mapping[str, str | None], present: Mapping[str, str]) -> LiveRestoration[S]:
         """What undoes the change to these values; it is in the keeper's journal.

@@ -350,6 +350,7 @@ class ExistingTarget(Target, Generic[S, F]):
             **self._described(self._facts),
             "server": self._facts.name,
             "memory_bytes": self._memory_bytes,
+            **({} if self._settings is None else {"other_settings": dict(self._settings.others)}),
         }
 
     @classmethod

@@ -16,6 +16,7 @@ from ascar.errors import EnvironmentLacks, InputError, Refused, StageFailed
 from ascar.systems.existing.address import PasswordAddress
 from ascar.systems.existing.client_program import ClientProgram
 from ascar.systems.mariadb.server import pairs_of
+from ascar.tls import Tls  # noqa: TC001 - msgspec reads it
 
 PORT = 3306
 
@@ -26,8 +27,8 @@ _BEGIN = (
 )
 """A value that is out of range is refused, not made another one; a session that waits for a load stays."""
 _ERROR = re.compile(r"^ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?: (.*)$", re.MULTILINE)
-# CR_SERVER_GONE_ERROR and those beside it, ER_CONNECTION_KILLED, ER_SERVER_SHUTDOWN.
-_LOST = re.compile(rb"^ERROR (?:20(?:02|03|06|13|55)|1927|1053) ", re.MULTILINE)
+# CR_SERVER_GONE_ERROR and those beside it, ER_CONNECTION_KILLED, ER_SERVER_SHUTDOWN; a line comes in pieces.
+_LOST = re.compile(rb"^ERROR (?:20(?:02|03|06|13|55)|1927|1053) .*\n", re.MULTILINE)
 _NO_RIGHT = frozenset({"1044", "1142", "1227"})
 _SERVER = "MariaDB"
 
@@ -45,18 +46,37 @@ class MariaAddress(PasswordAddress, frozen=True, kw_only=True):
         port: the port; of no meaning for a socket.
         user: the user of the server. None: that of the caller's account.
         password_file: the absolute path of a file that holds the password.
+        tls: absolute paths of certificates, where the server has to speak TLS. None: it need not.
     """
 
     port: int = PORT
     user: str | None = None
     password_file: str | None = None
+    tls: Tls | None = None
 
     def words(self) -> list[str]:
         """The arguments of a client."""
         if self.is_socket:
             # A host of the caller's environment (MYSQL_HOST) would go before the socket.
             return ["--protocol=socket", "--host=localhost", f"--socket={self.host}", *self._user()]
-        return ["--protocol=tcp", f"--host={self.host}", f"--port={self.port}", *self._user()]
+        reached = ["--protocol=tcp", f"--host={self.host}", f"--port={self.port}"]
+        tls = [
+            f"--{name}" if value is None else f"--{name}={value}"
+            for name, value in self.tls_options().items()
+        ]
+        return [*reached, *tls, *self._user()]
+
+    def tls_options(self) -> dict[str, str | None]:
+        """The options of a client for TLS, None where one has no value; none: the client decides.
+
+        A client that has to verify the server's certificate ends before it says who it is, where the server
+        offers no TLS.
+        """
+        if self.tls is None:
+            return {}
+        files = {"ssl-ca": self.tls.ca, "ssl-cert": self.tls.certificate, "ssl-key": self.tls.key}
+        named = {option: path for option, path in files.items() if path is not None}
+        return {"ssl": None, "ssl-verify-server-cert": None, **named}
 
     def _user(self) -> list[str]:
         return [] if self.user is None else [f"--user={self.user}"]

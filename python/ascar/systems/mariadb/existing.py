@@ -8,6 +8,9 @@ port = 3306
 user = "tuner"
 password_file = "/etc/ascar/mariadb-password"
 
+[target.tls]                     # the server has to speak TLS
+ca = "/etc/ascar/mariadb-ca.pem"
+
 Only settings that SET GLOBAL changes for every connection at once are changed. The server keeps its process,
 its data and its clients, and my.cnf is never written.
 """
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascar.catalogues.mariadb import mariadb
 from ascar.program.mariadb import MariaPrograms
+from ascar.quoting import my_cnf_text
 from ascar.results.machine import Need
 from ascar.study import convert
 from ascar.systems import Announced, Sample, Starter
@@ -72,6 +76,7 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
             "port": "3306",
             "user": '"tuner"',
             "password_file": '"/etc/ascar/mariadb-password"',
+            "tls": '{ ca = "/etc/ascar/mariadb-ca.pem" }',
         },
         space={**PLAIN, **EXAMPLES},
     )
@@ -84,6 +89,17 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
         super().__init__(self.options, live_mariadb_space(self.options.parameters, None, 0))
         self._address = mariadb_address_of(self.options)
         self._told: Mapping[str, str] = {}
+
+    def _enter(self) -> None:
+        super()._enter()
+        options = self._address.tls_options()
+        if options and self._directory is not None:
+            # Clients have no variables for TLS: an option file has it, in a directory that a variable names.
+            lines = (
+                name if value is None else f"{name} = {my_cnf_text(value)}" for name, value in options.items()
+            )
+            text = "".join(f"{line}\n" for line in ("[client]", *lines))
+            (self._directory / "my.cnf").write_text(text, "utf-8")
 
     def _connect(self) -> MariaSession:
         return MariaSession(self._address)
@@ -113,9 +129,9 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
 
         Raises:
             StageFailed: the server does not answer.
-            WorkError: it is not the server any more that the study began on.
+            WorkError: it is not the server any more that the study began on, or another setting changed.
         """
-        session = self._entered().checked_session()
+        session = self._entered().unchanged_session()
         status = session.status()
         # The session of an online study makes a rate of it: throughput_ops_per_s.
         operations = statements(status, session.own_selects)
@@ -138,7 +154,10 @@ class ExistingMariaDB(ExistingTarget[MariaSession, MariaFacts]):
         user = {} if address.user is None else {"MARIADB_USER": address.user}
         if address.is_socket:
             return {**at_socket(address.host), **user}
-        return {"MYSQL_HOST": address.host, "MYSQL_TCP_PORT": str(address.port), **user}
+        found = {"MYSQL_HOST": address.host, "MYSQL_TCP_PORT": str(address.port), **user}
+        if address.tls is not None and self._directory is not None:
+            found |= dict.fromkeys(("MARIADB_HOME", "MYSQL_HOME"), str(self._directory))
+        return found
 
     @staticmethod
     def _programs() -> MariaPrograms:

@@ -12,6 +12,7 @@ from ascar.systems.mariadb.connection import MariaAddress, MariaSession
 from ascar.systems.mariadb.live_values import canonical, set_globally
 from ascar.systems.mariadb.restoration import MariaRestoration
 from ascar.systems.mariadb.server_facts import lock_server, mariadb_rights
+from ascar.systems.mariadb.space import PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -93,6 +94,11 @@ class MariaLiveSettings(LiveSettings[MariaSession, MariaSetting]):
 
     def _present(self, session: MariaSession) -> Mapping[str, str]:
         return canonical(session.variables())
+
+    def _others(self, session: MariaSession) -> Mapping[str, str]:
+        """Without what the server itself changes beside a setting of the study."""
+        beside = {other for pair in PAIRS for other in pair if set(pair) & set(self._default)}
+        return {name: text for name, text in super()._others(session).items() if name not in beside}
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> MariaRestoration:
         return MariaRestoration(

@@ -155,10 +155,10 @@ class ExistingPostgreSQL(ExistingTarget[PsqlSession, ServerFacts]):
 
         Raises:
             StageFailed: the server does not answer.
-            WorkError: it is not the server any more that the study began on.
+            WorkError: it is not the server any more that the study began on, or another setting changed.
         """
         assert self._facts is not None, "facts are known once the target is entered"
-        session = self._entered().checked_session()
+        session = self._entered().unchanged_session()
         told, _ = statistics.counters_of(session.ask(statistics.query(self._facts.major)))
         # The session of an online study makes a rate of it: throughput_ops_per_s.
         return Sample({**told, _OPERATIONS: told["pg_commits"]})

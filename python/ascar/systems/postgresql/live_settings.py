@@ -12,7 +12,7 @@ from ascar.space import ChangeCost
 from ascar.systems.existing.settings import LiveSettings
 from ascar.systems.postgresql.auto_configuration import entries_of, setting
 from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
-from ascar.systems.postgresql.reading import IN_FORCE, read_back
+from ascar.systems.postgresql.reading import IN_FORCE, others_of, read_back
 from ascar.systems.postgresql.restoration import (
     READ,
     PostgresRestoration,
@@ -104,6 +104,12 @@ class PostgresLiveSettings(LiveSettings[PsqlSession, PostgresSetting]):
 
     def _present(self, session: PsqlSession) -> Mapping[str, str]:
         return dict(entries_of(file_text(session.ask(READ))))
+
+    def _others(self, session: PsqlSession) -> Mapping[str, str]:
+        """What pg_settings says: most are in files that are no study's."""
+        return {
+            name: text for name, text in others_of(session.ask(IN_FORCE)).items() if name not in self._default
+        }
 
     def _restoration_of(self, left: dict[str, tuple[str | None, ...]]) -> PostgresRestoration:
         return PostgresRestoration(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -34,6 +35,7 @@ CHOSEN = "SELECT name FROM pg_settings WHERE source IN ('default', 'override')"
 _CHOSEN_BY_SERVER = {
     "wal_buffers": -1,
     "commit_timestamp_buffers": 0,
+    "io_max_concurrency": -1,
     "subtransaction_buffers": 0,
     "transaction_buffers": 0,
 }
@@ -87,6 +89,23 @@ def in_force(rows: str) -> dict[str, Value]:
         if name in postgresql() and row.count("|") == 2:
             found[name] = postgresql()[name].value(text, unit)
     return found
+
+
+def others_of(rows: str) -> dict[str, str]:
+    """The values of settings as texts: those of the catalogue, and how many connections the server takes.
+
+    What the server chooses when it starts is left out.
+
+    Args:
+        rows: the answer to `IN_FORCE`.
+    """
+    found = {
+        name: postgresql()[name].shown(value)
+        for name, value in in_force(rows).items()
+        if name not in _CHOSEN_BY_SERVER
+    }
+    connections = re.search(r"^max_connections\|(\d+)\|", rows, re.MULTILINE)
+    return found if connections is None else {**found, "max_connections": connections[1]}
 
 
 def read_back(rows: str, wanted: Mapping[str, Value], names: Collection[str]) -> dict[str, Value]:

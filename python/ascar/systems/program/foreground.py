@@ -2,7 +2,7 @@
 
 It leads a session of its own and carries a mark in its environment. The command that ends it (`ascard keeper
 --end`) is in the keeper's journal before the program runs its first instruction: whoever is killed, the
-program ends.
+program ends. When memory runs out, it is the first to be killed.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _BEGAN = 19  # in stat, among what follows the program's name
 _SESSION = 3
 _PAGES = 21
 _LATER_S = 5.0
+_FIRST = "1000"
 
 
 class Foreground:
@@ -83,6 +84,7 @@ class Foreground:
         self._hearing = threading.Thread(target=self._hear, args=(self._process.stdout,), daemon=True)
         self._hearing.start()
         try:
+            killed_first(self.pid)
             self._ending = ending_of(self.pid, mark, end_s)
             keeper.undo_command(self._ending, limit_s=min(60.0, end_s + _LATER_S))
             if admit is not None:
@@ -158,6 +160,18 @@ class Foreground:
         with suppress(OSError, ValueError), pipe:
             while line := pipe.readline(_LINE_BYTES):
                 self._said.append(line.rstrip(b"\n"))
+
+
+def killed_first(pid: int) -> None:
+    """Have the kernel kill a process, and what it starts, before all others when memory runs out (proc(5)).
+
+    A trial may ask for too much, which is to fail the trial, and nothing else on the machine.
+
+    Args:
+        pid: the process, before its first instruction.
+    """
+    with suppress(OSError):  # a container may not let it be written
+        Path(f"/proc/{pid}/oom_score_adj").write_text(_FIRST, "ascii")
 
 
 def ending_of(pid: int, mark: str, end_s: float) -> list[str]:

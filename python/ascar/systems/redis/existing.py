@@ -97,9 +97,9 @@ class ExistingRedis(ExistingTarget[RedisSession, RedisFacts]):
 
         Raises:
             StageFailed: the server does not answer.
-            WorkError: it is not the server any more that the study began on.
+            WorkError: it is not the server any more that the study began on, or another setting changed.
         """
-        fields = info(self._entered().checked_session(), self._address)
+        fields = info(self._entered().unchanged_session(), self._address)
         # The session of an online study makes a rate of it: throughput_ops_per_s.
         return Sample({**counters_of(fields), _OPERATIONS: calls_of(fields)[0]}, gauges_of(fields))
 

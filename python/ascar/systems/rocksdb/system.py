@@ -24,7 +24,7 @@ from ascar.study import convert
 from ascar.systems import Sample, Starter
 from ascar.systems.needs import found_by
 from ascar.systems.own_server import ConfiguredKeys, ConfiguredTarget
-from ascar.systems.program.foreground import MARK, ending_of
+from ascar.systems.program.foreground import MARK, ending_of, killed_first
 from ascar.systems.rocksdb.database import RocksDatabase
 from ascar.systems.rocksdb.event_log import events_of, log_bytes
 from ascar.systems.rocksdb.options_file import options_lines
@@ -153,6 +153,7 @@ class RocksDB(ConfiguredTarget[RocksDatabase]):
 
         def admit(pid: int) -> None:
             self._end_with_us(pid, mark)
+            killed_first(pid)
             limit = self._entered().admit
             if limit is not None and self._entered().saved.exists():
                 limit(pid)
