@@ -25,7 +25,6 @@ memory = "1 GiB"
 settings = { write_buffer_size = "1M" }
 [space]
 tuned = ["write_buffer_size", "max_background_jobs", "compression", "level0_file_num_compaction_trigger"]
-allow_weaker = ["availability"]
 [workload]
 kind = "db_bench"
 benchmark = "overwrite"

@@ -33,7 +33,7 @@ BY_OTHERS = ("compaction_readahead_size", "max_open_files")
 """Options that RocksDB sets itself where others ask for it: direct reads, and the limit of open files."""
 EXAMPLES = {
     "allow_cost": '#allow_cost = ["dyn-app", "app-restart"]',
-    "weaker": "availability",
+    "weaker": "durability",
     "pinned": "bloom_bits = 10",
     "constraint": "write_buffer_size <= 268435456",
     "forbidden": 'compression = "kZSTD", block_size = 65536',
