@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,20 @@ def test_commands_are_given_their_lines_and_what_they_print_is_shown(outputs: An
     assert "\n    3\n    three\n" in page
     assert "old" not in page
     assert page.startswith(PAGE.partition("<!-- output")[0])
+
+
+def test_commands_that_measure_go_before_other_work(outputs: Any, tmp_path: Path) -> None:
+    before = os.sched_getscheduler(0)
+    policy = "python3 -c 'import os; print(os.sched_getscheduler(0))'"
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("needs the right to real-time scheduling, as root has it")
+    finally:
+        os.sched_setscheduler(0, before, os.sched_param(0))
+    measured = outputs.ran(f"ascar measure --help >/dev/null; {policy}", str(tmp_path))
+    assert measured == [str(os.SCHED_RR)]
+    assert outputs.ran(policy, str(tmp_path)) == [str(before)]
 
 
 @pytest.mark.parametrize(
