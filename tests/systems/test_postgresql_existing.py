@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 
 from ascar.errors import EnvironmentLacks, Refused, SpaceError, StageFailed, StudyError, WorkError
@@ -21,18 +22,19 @@ from ascar.systems import open_target
 from ascar.systems.asking import apply_checked
 from ascar.systems.keeper import restore_all
 from ascar.systems.postgresql.auto_configuration import entries_of, putting_back, setting, text_of
+from ascar.systems.postgresql.connection import PsqlSession, ServerAddress
 from ascar.systems.postgresql.existing import ExistingPostgreSQL
 from ascar.systems.postgresql.server_facts import ServerFacts
 from ascar.workspace import LoadTiming
+from certificates import Authority
 from live_postgresql import AUTO, HEADER, PACED, LiveServer, live_server
+from live_redis import free_port
 from own_servers import postgresql_installed
 from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from ascar.systems.postgresql.connection import PsqlSession
 
 
 pytestmark = pytest.mark.skipif(
@@ -481,6 +483,45 @@ def test_killed_while_it_changes_settings_everything_is_put_back(server: LiveSer
             time.sleep(0.05 * turn + (seed % 50) / 1000)
             process.send_signal(signal.SIGKILL)
         until(lambda: is_as_before(server), 60)
+
+
+def test_who_puts_values_back_elsewhere_knows_what_secures_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ascar restore` from another shell, or at boot, came without a certificate."""
+    authority = Authority(tmp_path)
+    theirs, ours = authority.issue("server", "serverAuth"), authority.issue("postgres", "clientAuth")
+    with live_server(cluster="tls") as server:
+        server.stop()
+        for name, file in (("ca", theirs.ca), ("cert", theirs.path), ("key", theirs.key)):
+            copy = server.data / f"{name}.pem"
+            copy.write_bytes(file.read_bytes())
+            copy.chmod(0o600)
+            os.chown(copy, server.account.uid, -1)
+        server.options[-1] = f"listen_addresses=127.0.0.1 -c port={free_port()}"
+        server.options.append(
+            "ssl=on -c ssl_ca_file=ca.pem -c ssl_cert_file=cert.pem -c ssl_key_file=key.pem"
+        )
+        (server.data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 cert\n")
+        server.start()
+        port = int(server.options[-2].rpartition("=")[2])
+        address = ServerAddress(host="127.0.0.1", port=port, user="postgres", database="postgres")
+        given = {
+            "PGSSLMODE": "verify-full",
+            "PGSSLROOTCERT": ours.ca,
+            "PGSSLCERT": ours.path,
+            "PGSSLKEY": ours.key,
+        }
+        with pytest.raises(StageFailed, match="no encryption"):
+            PsqlSession(address)
+        for name, value in given.items():
+            monkeypatch.setenv(name, str(value))
+        noted = msgspec.json.encode(address.here())
+        for name in given:
+            monkeypatch.delenv(name)
+        session = PsqlSession(msgspec.json.decode(noted, type=ServerAddress))
+        assert session.ask("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").strip() == "t"
+        session.close()
 
 
 @pytest.mark.slow

@@ -19,7 +19,12 @@ APPLICATION = "ascar"
 """The name of ascar's sessions in pg_stat_activity."""
 
 _CONNECT_S = 10
-_FILES = ("PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "HOME")
+# Manual, section 34.15.
+_KEPT = (
+    *("PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR", "HOME"),
+    *("PGSSLMODE", "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLNEGOTIATION"),
+    *("PGREQUIREAUTH", "PGCHANNELBINDING", "PGGSSENCMODE", "PGKRBSRVNAME"),
+)
 
 
 class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +36,8 @@ class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
         user: the role.
         database: the database to connect to.
         service: a service of libpq's service file.
-        files: libpq's variables that name files, and the home directory, in which libpq looks for others.
+        files: libpq's variables that name files or say what a connection has to be secured by, and the home
+            directory, in which libpq looks for others.
     """
 
     host: str | None = None
@@ -44,7 +50,7 @@ class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     def here(self) -> ServerAddress:
         """The address with the files that libpq finds now, for a program that is started elsewhere later."""
         return msgspec.structs.replace(
-            self, files={name: os.environ[name] for name in _FILES if name in os.environ}
+            self, files={name: os.environ[name] for name in _KEPT if name in os.environ}
         )
 
     def variables(self) -> dict[str, str]:
