@@ -6,7 +6,6 @@ import contextlib
 import json
 import socket
 import time
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,12 +124,19 @@ def test_streams_that_end_or_begin_meanwhile_are_in_it_and_what_is_in_flight_has
     assert np.isnan(found.operations.latency_s).sum() <= 1
     with RawClient(disk_of(proxy)) as client:
         client.negotiate()
-        cookies = count()
+        sent = answered_bytes = 0
 
         def on_its_way() -> bool:
-            """Whether one is; each takes only a while."""
-            client.send(request(READ, next(cookies), 0, 512))
-            return any(stream["in_flight"] for stream in proxy.streams())
+            """Whether one is; each takes only a while, and the next one follows its answer."""
+            nonlocal sent, answered_bytes
+            if answered_bytes == sent * (16 + 512):
+                client.send(request(READ, sent, 0, 512))
+                sent += 1
+            if any(stream["in_flight"] for stream in proxy.streams()):
+                return True
+            with contextlib.suppress(BlockingIOError):
+                answered_bytes += len(client.socket.recv(16 + 512, socket.MSG_DONTWAIT))
+            return False
 
         until(on_its_way)
         assert len(recorded(proxy, begun(proxy, 0.1)).operations) == 0, "it had left before"

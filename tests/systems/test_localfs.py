@@ -24,6 +24,7 @@ from ascar.testing import TargetContract
 from ascar.workloads import LoadTiming
 from ascar.workloads.command import Command
 from ascar.workloads.fio import Fio
+from waiting import until
 
 pytestmark = [*ROOT, pytest.mark.machine]
 
@@ -570,7 +571,7 @@ def test_an_administrators_lines_make_the_same_file_system(tmp_path):
                     target.apply(configuration)
                     target.settle()
                     mkfs, mount = target.commands(configuration, space.names)["shell"][:2]
-                    run("wipefs", "-a", "-q", device)
+                    until(lambda: is_wiped(device), 20, "nobody else looks at it")
                     run(*mkfs.replace("/dev/DEVICE", device).split())
                     run(*mount.replace("/dev/DEVICE", device).replace("/MOUNTPOINT", str(place)).split())
                     try:
@@ -583,6 +584,11 @@ def test_an_administrators_lines_make_the_same_file_system(tmp_path):
                         run("umount", str(place))
     finally:
         run("losetup", "--detach", device)
+
+
+def is_wiped(device: str) -> bool:
+    """Whether nothing is on a device any more; wipefs fails while another process has it open exclusively."""
+    return subprocess.run(["wipefs", "-a", "-q", device], check=False).returncode == 0
 
 
 def geometry(fs: str, device: str, mountpoint: Path) -> list[str]:
