@@ -107,6 +107,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("machine") and group_of(item.nodeid) == item.nodeid:
             raise pytest.UsageError(f"{item.nodeid}: write the mark machine before its def, or in pytestmark")
+    # What may take longest begins first: at the end, all other workers would wait for it.
+    items.sort(key=_may_take_long, reverse=True)
+
+
+def _may_take_long(item: pytest.Item) -> bool:
+    limit = item.get_closest_marker("timeout")
+    return limit is not None and limit.args[0] > float(item.config.getini("timeout"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -433,6 +433,7 @@ def tuning(study: Path, place: Path, state: Path) -> subprocess.Popen[str]:
 
 @IN_NODE[0]
 @IN_NODE[1]
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ["storage-v2", "storage-v4"])
 def test_a_study_comes_to_a_verdict(name: str, tmp_path: Path, place: Path) -> None:
     process = tuning(study_of(tmp_path, name), place, tmp_path / "state")
