@@ -224,8 +224,9 @@ class Campaign:
         first, again = made[0], made[1:]
         load_s = first.stage_s.get("load", 0.0)
         if again:
-            was_shorter = again[0].stage_s.get("load", 0.0) < _SHORTER_MAX * load_s
-            return again[0].metrics.get(_LIMIT, math.inf) if was_shorter else math.inf
+            limit_s, again_s = again[0].metrics.get(_LIMIT, math.inf), again[0].stage_s.get("load", 0.0)
+            # A load ends with the reading after the limit; one that nobody can end, where the first one did.
+            return limit_s if again_s - limit_s < load_s - again_s else math.inf
         wanted = _SEARCH_TRIALS if self.short_loads_mislead else _SEARCH_TRIALS_SHORT
         room_s = (self.prepared.study.budget_s - first.total_s) * self.search_share / wanted
         left_s = room_s - (first.total_s - load_s)

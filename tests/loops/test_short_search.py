@@ -40,8 +40,8 @@ abandon = 0.0
 def trials(tmp_path):
     with History(tmp_path / "history.sqlite") as history:
 
-        def made(budget: str, *, least: str = "3 s", target: str = ""):
-            outcome = tune(Study.parse(STUDY.format(budget=budget, least=least, target=target)), history)
+        def made(budget: str, *, least: str = "3 s", target: str = "", text: str = STUDY):
+            outcome = tune(Study.parse(text.format(budget=budget, least=least, target=target)), history)
             return outcome, history.run(outcome.run_id).trials()
 
         yield made
@@ -65,6 +65,14 @@ def test_a_search_of_few_loads_makes_them_shorter_and_compares_at_one_length(tri
     assert outcome.verdict.runs_per_side >= 5
     assert outcome.verdict.kind == "improved"
     assert sum(outcome.stage_s.values()) <= 300 * 1.05
+
+
+def test_a_load_that_ends_with_the_reading_after_the_limit_is_a_shorter_one(trials):
+    # Twelve readings are enough, and nine end a load whose limit is 8.6 s: a quarter less, and no more.
+    few = STUDY.replace("interval_width = 0.001", 'interval_width = 0.9\nreading = "1 s"\nreadings_min = 12')
+    made = trials("405 s", text=few)[1]
+    assert loads(made, Purpose.DEFAULT) == [pytest.approx(12), pytest.approx(9), pytest.approx(9)]
+    assert max(loads(made, Purpose.SEARCH)) == pytest.approx(9)
 
 
 def test_loads_keep_their_length_where_the_budget_holds_a_search_of_them(trials):
