@@ -85,15 +85,33 @@ def test_where_no_whole_cycle_fits_runs_are_as_long_as_the_study_says(left_s: fl
     assert load.load_s == (20 if left_s > 0 else 3)
 
 
-def test_what_is_charged_whole_at_the_end_makes_no_load_shorter_while_a_few_pairs_fit():
+def test_what_is_charged_whole_at_the_end_makes_a_load_hardly_shorter_while_a_few_pairs_fit():
     """A fixed second of work is a fifth of a load of 4 s, and a twentieth of one of 19 s."""
     left_s = 2 * 5 * (1 + 20 / 0.8)  # five pairs with loads of 20 s, of whose time a fifth is what they leave
     deferring, finishing = [side(600)], [side(600, deferred_s=0.0)]
     long, short = (
         PairLoad.of(Span(), sides, left_s, study=study(), usual_s=20.0) for sides in (deferring, finishing)
     )
-    assert long.load_s == pytest.approx(20)
+    assert long.load_s == pytest.approx(20 / (1 + 0.03 / 0.2))
     assert short.load_s == pytest.approx(left_s / (2 * PAIRS_ROOM) - 1)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "deferred_s", "expected_s"),
+    [
+        (2 * 5 * 22.0, 1.0, 20 / (1 + 0.03 * 21)),  # ten pairs would take more than the margin
+        (2 * 5 * 41.0, 20.0, 20 / (1 + 0.03 * 2)),  # half of the time goes on what is left: nearly whole
+        (2 * 8 * 22.0, 1.0, (17.6 - 1) * 20 / 21),  # ten pairs
+        (2 * 10 * 23.0, 1.0, 20.0),  # ten pairs of the usual length
+        (2 * 3 * 22.0, 1.0, (13.2 - 1) * 20 / 21),  # five pairs at least
+    ],
+)
+def test_what_leaves_little_is_shortened_for_more_pairs_by_no_more_than_the_margin(
+    left_s: float, deferred_s: float, expected_s: float
+):
+    sides = [side(600, deferred_s=deferred_s, load_s=20.0)]
+    found = PairLoad.of(Span(), sides, left_s, study=study(), usual_s=20.0)
+    assert found.load_s == pytest.approx(expected_s)
 
 
 def test_loads_of_the_study_that_are_long_enough_stay():

@@ -14,8 +14,10 @@ nothing of it but what `ascar.charging` does for it at the end, one thing after 
 cycles sees it done beside the load, as it will be. So the runs of the last comparison span three of the
 longest cycles in force in either configuration, or as many as the budget allows, and the verdict says where
 they are fewer. Where not even one fits, all of what a load left is charged to it at its end, which is a
-greater share of a shorter load: runs are as long as the study says then, as far as `runs_min` pairs fit.
-(PostgreSQL with large `shared_buffers` gained 10% in loads of 6 s, 26% in those of 20 s that its search had.)
+greater share of a shorter load: runs are as long as the study says then, as far as `runs_min` pairs fit, or
+as much less as lets `PAIRS_LEAST` pairs fit and adds no more to that share than a difference that does not
+matter. (PostgreSQL with large `shared_buffers` left work for a third of the time: it gained 10% in loads of
+6 s, 26% in those of 20 s that its search had. MariaDB left a twentieth: five pairs of 12 s did not tell 14%.)
 Where what trials left took less of their time than a difference that does not matter (`[verify] margin`, and
 1% at least), that is of no account.
 """
@@ -98,12 +100,15 @@ class PairLoad:
         least_s = max(seconds_of("measurement.load_min", measurement.load_min), span.load_s)
         if usual_s <= 0:
             return cls(span.load_s, least_s)
+        few_s, many_s = (
+            _affordable_s(sides, left_s, max(pairs, wanted)) for pairs in (PAIRS_LEAST, PAIRS_ROOM)
+        )
         if leaves_work(study, sides):
-            room_s = _affordable_s(sides, left_s, study.verify.runs_min)
+            # What a load leaves is a share of its time: at most 1 + x times as much of one 1 + x times shorter.
+            more = _matters(study) / max(deferred_share(trial.metrics) for trial in sides)
+            fewest_s = _affordable_s(sides, left_s, study.verify.runs_min)
+            room_s = min(fewest_s, max(few_s, usual_s / (1 + more)))
         else:
-            few_s, many_s = (
-                _affordable_s(sides, left_s, max(pairs, wanted)) for pairs in (PAIRS_LEAST, PAIRS_ROOM)
-            )
             room_s = max(many_s, min(few_s, LOAD_LEAST * _beside_s(sides)))
         # What the stage took beside the load is no part of its length.
         most_s = min(usual_s, seconds_of("measurement.load_max", measurement.load_max))
@@ -112,8 +117,12 @@ class PairLoad:
 
 def leaves_work(study: Study, trials: Sequence[Trial]) -> bool:
     """Whether what loads leave undone takes so much of their time that it matters."""
-    share = max((deferred_share(trial.metrics) for trial in trials), default=0.0)
-    return share >= max(SHARE_MIN, study.verify.margin)
+    return max((deferred_share(trial.metrics) for trial in trials), default=0.0) >= _matters(study)
+
+
+def _matters(study: Study) -> float:
+    """The share of a load's time that matters."""
+    return max(SHARE_MIN, study.verify.margin)
 
 
 def span_of(study: Study, system: System, sides: Sequence[Trial], left_s: float) -> Span:
