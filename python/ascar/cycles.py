@@ -104,7 +104,7 @@ class PairLoad:
             _affordable_s(sides, left_s, max(pairs, wanted)) for pairs in (PAIRS_LEAST, PAIRS_ROOM)
         )
         if leaves_work(study, sides):
-            # What a load leaves is a share of its time: at most 1 + x times as much of one 1 + x times shorter.
+            # Of a load that is 1 + x times shorter, what it leaves is at most 1 + x times as great a share.
             more = _matters(study) / max(deferred_share(trial.metrics) for trial in sides)
             fewest_s = _affordable_s(sides, left_s, study.verify.runs_min)
             room_s = min(fewest_s, max(few_s, usual_s / (1 + more)))
